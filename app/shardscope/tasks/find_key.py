@@ -6,8 +6,8 @@ from collections import deque
 from contextlib import closing
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, QObject, QPoint, QSize, Qt
-from PySide6.QtWidgets import QDialogButtonBox, QLayout, QLineEdit, QMenu, QTableView, QWidget
+from PySide6.QtCore import QModelIndex, QObject, QSize
+from PySide6.QtWidgets import QDialogButtonBox, QLayout, QLineEdit, QMenu, QWidget
 
 from shardcore import Cancelled, KeyHit, find_in
 from shardcore.model.text import grouped_digits, plural
@@ -23,21 +23,31 @@ from shardscope.tasks.task_dialog import TaskDialog, thin_progress
 from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.file_dialogs import ask_folder, folder_box
-from shardscope.widgets.table import ColumnRule, TableModel, row_table
+from shardscope.widgets.table import Column, Table, TableModel, context_menu
 
 MOST_HITS = 10_000
 """Maximum number of files listed."""
 
 
 class KeyHitModel(TableModel):
-    titles = ("File", "Format", "Size", "Shard, error")
-    numbers = (2,)
     top = ""
     """Folder that is searched; names are shown relative to it."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(
+            None,
+            (
+                Column("File", self._name, 260, tip=_tip, stretched=True),
+                Column("Format", lambda hit: "" if hit.ref is None else hit.format, tip=_tip),
+                Column("Size", _size, number=True, tip=_tip),
+                Column("Shard, error", _shard_or_error, 120, tip=_tip),
+            ),
+        )
         self.things: list[KeyHit] = []
+
+    def _name(self, hit: KeyHit) -> str:
+        name = hit.path.removeprefix(self.top.rstrip("/") + "/") if self.top else hit.path
+        return f"✖ {name}" if hit.error is not None else name
 
     def add(self, hits: list[KeyHit]) -> None:
         hits = hits[: MOST_HITS - len(self.things)]
@@ -60,6 +70,20 @@ class KeyHitModel(TableModel):
     def tip(self, row: int, column: int) -> str:
         hit = self.things[row]
         return error_text(hit.error) if hit.error is not None else hit.path if not column else self.text(row, column)
+
+
+def _tip(hit: KeyHit) -> str:
+    return hit.path if hit.error is None else error_text(hit.error)
+
+
+def _size(hit: KeyHit) -> str:
+    return grouped_digits(hit.ref.size) if hit.ref is not None and hit.ref.size >= 0 else ""
+
+
+def _shard_or_error(hit: KeyHit) -> str:
+    if hit.ref is not None:
+        return hit.ref.shard
+    return "" if hit.error is None else error_text(hit.error)
 
 
 class FindKeyDialog(TaskDialog):
@@ -100,11 +124,8 @@ class FindKeyDialog(TaskDialog):
         self.refresh()
         self.resize(QSize(760, 460))
 
-    def _make_table(self) -> QTableView:
-        rules = (ColumnRule(260), ColumnRule(), ColumnRule(), ColumnRule(120))
-        table = row_table(self, self.model, rules, 0, lambda *_: None, self._open_menu)
-        table.setObjectName("findKeyHits")
-        table.setAccessibleName(self.tr("Files with the key"))
+    def _make_table(self) -> Table:
+        table = Table(self.model, self, "findKeyHits", self.tr("Files with the key"), menu=self._menu)
         table.activated.connect(self._open)
         table.selectionModel().selectionChanged.connect(lambda *_: self.refresh())
         return table
@@ -223,15 +244,14 @@ class FindKeyDialog(TaskDialog):
         span = main_span(hit.ref) if hit.ref is not None else None
         self.session.tab_wanted.emit(OpenRequest(hit.path, remote=self.session.documents.reach(hit.path)), span)
 
-    def _open_menu(self, place: QPoint) -> None:
-        index = self.table.indexAt(place)
-        if index.isValid():
-            hit, menu = self.model.things[index.row()], QMenu(self)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            menu.addAction(self.tr("&Open"), lambda: self._open_hit(hit))
-            menu.addSeparator()
-            menu.addAction(self.tr("&Copy path"), lambda: copy_text(hit.path))
-            menu.popup(self.table.viewport().mapToGlobal(place))
+    def _menu(self, row: int) -> QMenu:
+        hit = self.model.things[row]
+        entries = (
+            (self.tr("&Open"), lambda: self._open_hit(hit)),
+            None,
+            (self.tr("&Copy path"), lambda: copy_text(hit.path)),
+        )
+        return context_menu(self, entries)
 
 
 class FindKeyTask(QObject):

@@ -39,8 +39,7 @@ SIGNS = {
     JobState.BROKEN: "◐",
 }
 
-MAX_KEPT = 200
-"""Maximum number of ended jobs kept in the list."""
+MOST_ENDED_JOBS = 200
 
 _PROGRESS, _TIME = 2, 3
 
@@ -103,9 +102,6 @@ class TransferModel(TableModel):
     def running(self) -> int:
         return sum(not job.state.ended for job in self.things)
 
-    def job(self, index: Index) -> Job:
-        return self.things[index.row()]
-
     def clear_ended(self) -> None:
         self.show_things([job for job in self.things if not job.state.ended])
 
@@ -115,7 +111,7 @@ class TransferModel(TableModel):
         self.endInsertRows()
         self._clock.start()
         ended = [n for n, old in enumerate(self.things) if old.state.ended]
-        for row in reversed(ended[MAX_KEPT:]):
+        for row in reversed(ended[MOST_ENDED_JOBS:]):
             self.beginRemoveRows(QModelIndex(), row, row)
             del self.things[row]
             self.endRemoveRows()
@@ -171,9 +167,9 @@ class JobList(QWidget):
         bar = lay(QHBoxLayout(), (self.summary, 1), *buttons, margins=(8, 6, 8, 6), spacing=8)
         self._body = TableOrText(self.table, self)
         lay(QVBoxLayout(self), bar, self._body)
-        for changed in (self.model.rowsInserted, self.model.modelReset, self.model.dataChanged):
+        changes = self.model.rowsInserted, self.model.modelReset, self.model.dataChanged
+        for changed in (*changes, self.table.selectionModel().selectionChanged):
             changed.connect(self._update)
-        self.table.selectionModel().selectionChanged.connect(self._update)
         self._update()
 
     @property

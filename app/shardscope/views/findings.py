@@ -24,8 +24,8 @@ from shardscope.session.session import Session
 from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.plain_text import tip
-from shardscope.widgets.table import Column, Index, Table, TableModel, TableOrText, context_menu
+from shardscope.widgets.plain_text import plain_label, tip
+from shardscope.widgets.table import Column, Table, TableModel, TableOrText, context_menu
 from shardscope.widgets.wrap_text import WrapText
 
 SIGNS = {Severity.ERROR: "E", Severity.WARNING: "W", Severity.NOTE: "N"}
@@ -86,9 +86,6 @@ class FindingModel(TableModel):
     def set_report(self, report: Report | None) -> None:
         self.show_things(tuple(sorted(report.findings, key=_severity)) if report is not None else ())
 
-    def finding(self, index: Index) -> Finding:
-        return self.things[index.row()]
-
 
 class FindingsTable(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -118,10 +115,7 @@ class FindingsTable(QWidget):
             wrapped=True,
         )
         self.setFocusProxy(self.table)
-        self.detail = QLabel(self)
-        self.detail.setTextFormat(Qt.TextFormat.PlainText)
-        self.detail.setObjectName("findingDetail")
-        self.detail.setWordWrap(True)
+        self.detail = plain_label("", "findingDetail", wrap=True)
         self.detail.setContentsMargins(8, 4, 8, 6)
         self.detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         verify = QLabel(self.tr("Verify:"), self)
@@ -129,19 +123,22 @@ class FindingsTable(QWidget):
         # As high as a button, so that the table never moves.
         line = QWidget(self)
         line.setMinimumHeight(self.stop.sizeHint().height())
-        parts = (self.state, 1), self.progress, self.stop, self.again
-        lay(QHBoxLayout(line), *parts, margins=(8, 0, 8, 2), spacing=10).setAlignment(
-            self.state, Qt.AlignmentFlag.AlignVCenter
+        row = lay(
+            QHBoxLayout(line), (self.state, 1), self.progress, self.stop, self.again, margins=(8, 0, 8, 2), spacing=10
         )
+        row.setAlignment(self.state, Qt.AlignmentFlag.AlignVCenter)
         self._body = TableOrText(self.table, self)
         lay(QVBoxLayout(self), bar, line, self._body, self.detail)
-        session.opened.connect(lambda _: self._show(None))
-        session.closed.connect(lambda: self._show(None))
-        session.verification.changed.connect(self._show)
-        session.notation_changed.connect(self.model.change)
-        session.notation_changed.connect(self.detail.hide)
-        session.verification.running_changed.connect(self._running)
-        session.jobs.changed.connect(self._progress)
+        for signal, slot in (
+            (session.opened, lambda _: self._show(None)),
+            (session.closed, lambda: self._show(None)),
+            (session.verification.changed, self._show),
+            (session.verification.running_changed, self._running),
+            (session.jobs.changed, self._progress),
+            (session.notation_changed, self.model.change),
+            (session.notation_changed, self.detail.hide),
+        ):
+            signal.connect(slot)
         self._show(None)
         self._running(None)
 
@@ -185,7 +182,7 @@ class FindingsTable(QWidget):
 
     def _running(self, job: Job | None) -> None:
         self._job = job
-        self._enable(job is None)
+        self._enable()
         for widget in (self.progress, self.stop):
             widget.setVisible(job is not None)
         if job is not None:
@@ -196,9 +193,9 @@ class FindingsTable(QWidget):
         elif self.state.text == self.tr("Running …"):
             self._show(self._session.verification.report)
 
-    def _enable(self, idle: bool = True) -> None:
+    def _enable(self) -> None:
         for button in self.buttons.values():
-            button.setEnabled(idle and self._session.shard is not None)
+            button.setEnabled(self._job is None and self._session.shard is not None)
 
     def _progress(self, job: Job) -> None:
         if job is self._job and job.total_amount > 0:

@@ -19,12 +19,11 @@ from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.table import Column, Table, TableModel, TableOrText, context_menu
+from shardscope.widgets.table import Column, Table, TableModel, TableOrText, context_menu, visible_rows
 
 _PATH = 2
 
-MOST_COPIED = 10_000
-"""Maximum number of offsets copied."""
+MOST_OFFSETS = 10_000
 
 _SOON_MILLISECONDS = 30
 
@@ -38,22 +37,18 @@ class HitModel(TableModel):
             (
                 Column("Offset", lambda hit: offset_words(int(self.hits.offsets[hit])), number=True),
                 Column("Encoding", lambda hit: self.hits.pattern(hit).name or self.hits.what, 80),
-                Column("Field", lambda hit: self._paths.get(hit, ""), 120, stretched=True),
+                Column("Field", lambda hit: self.paths.get(hit, ""), 120, stretched=True),
             ),
         )
         self.hits = HitList()
-        self._paths: dict[int, str] = {}
+        self.paths: dict[int, str] = {}
 
     def set_hits(self, hits: HitList) -> None:
-        self.hits, self._paths = hits, {}
+        self.hits, self.paths = hits, {}
         self.show_things(range(len(hits)))
 
-    def unnamed(self, first: int, last: int) -> list[int]:
-        """Return the rows from `first` to `last`, both included, whose field is not loaded."""
-        return [row for row in range(max(first, 0), min(last + 1, len(self.hits))) if row not in self._paths]
-
     def set_paths(self, paths: Mapping[int, str]) -> None:
-        self._paths.update(paths)
+        self.paths.update(paths)
         if paths:
             self.change(min(paths), max(paths), _PATH)
 
@@ -98,10 +93,9 @@ class HitsTable(QWidget):
 
     def _name(self) -> None:
         """Look up the fields of the visible rows in a job, at most 200."""
-        hits, height = self.model.hits, self.table.viewport().height()
-        first, last = self.table.rowAt(0), self.table.rowAt(height - 1)
-        rows = self.model.unnamed(first, last if last >= 0 else len(hits) - 1)[:200]
-        if first < 0 or not rows:
+        hits = self.model.hits
+        rows = [row for row in visible_rows(self.table) if row not in self.model.paths][:200]
+        if not rows:
             return
 
         def work(shard: Shard, job: Job) -> dict[int, str]:
@@ -122,8 +116,8 @@ class HitsTable(QWidget):
 
     def menu_of(self, row: int) -> QMenu:
         hits = self.model.hits
-        offsets = hits.offsets[:MOST_COPIED]
-        every = self.tr("Copy &all offsets") if len(hits) <= MOST_COPIED else self.tr("Copy the first 10,000 &offsets")
+        offsets = hits.offsets[:MOST_OFFSETS]
+        every = self.tr("Copy &all offsets") if len(hits) <= MOST_OFFSETS else self.tr("Copy the first 10,000 &offsets")
         entries = [
             (self.tr("&Select bytes"), lambda: self._select(row)),
             None,

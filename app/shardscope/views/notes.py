@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QHBoxLayout,
-    QLabel,
     QMenu,
     QPlainTextEdit,
     QPushButton,
@@ -31,6 +30,7 @@ from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.note_flag import BOOKMARK, FLAG
+from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.table import Column, Entry, Table, TableModel, TableOrText, context_menu
 from shardscope.widgets.tick_box import TickBox
 
@@ -57,8 +57,7 @@ class NoteDialog(QDialog):
         # Selected text would be replaced by the first key.
         self.field.moveCursor(QTextCursor.MoveOperation.End)
         self.field.textChanged.connect(self._limit)
-        self.limit = QLabel(self)
-        self.limit.setTextFormat(Qt.TextFormat.PlainText)
+        self.limit = plain_label("")
         self.buttons = QDialogButtonBox(self)
         self.save = self.buttons.addButton(self.tr("&Save"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.save.setToolTip(self.tr("Ctrl+Return"))
@@ -198,7 +197,7 @@ class NotesPanel(QWidget):
     # --- what is shown ---
 
     def _show(self) -> None:
-        notes = self._notes
+        notes, changes = self._notes, self._notes.can_change
         chosen = {note.span for note in self._chosen()}
         self.model.show_notes(notes.all, notes.places)
         for row, note in enumerate(self.model.things):
@@ -209,10 +208,6 @@ class NotesPanel(QWidget):
         nothing = notes.error or self.tr("Select bytes and press Ctrl+B to add a note.")
         self._body.show_table(bool(notes.all), nothing)
         self.beside.setChecked(notes.book is not None and notes.book.is_beside)
-        self._enable()
-
-    def _enable(self) -> None:
-        notes, changes = self._notes, self._notes.can_change
         self._enable_add()
         self.export_button.setEnabled(bool(notes.all))
         self.beside.setEnabled(changes and notes.book is not None and notes.book.beside is not None)
@@ -253,8 +248,8 @@ class NotesPanel(QWidget):
         return dialog
 
     def _chosen(self) -> tuple[Note, ...]:
-        rows = sorted({index.row() for index in self.table.selectionModel().selectedRows()})
-        return tuple(self.model.things[row] for row in rows if row < len(self.model.things))
+        rows = sorted(index.row() for index in self.table.selectionModel().selectedRows())
+        return tuple(self.model.things[row] for row in rows)
 
     def _edit(self) -> None:
         if (chosen := self._chosen()) and self._notes.can_change:
@@ -265,10 +260,9 @@ class NotesPanel(QWidget):
             self._notes.remove(chosen)
 
     def _ask_export(self) -> None:
-        request = self._session.request
-        start = str(request.folder)
+        request, start = self._session.request, str(self._session.request.folder)
         kinds = {self.tr("Markdown (*.md)"): "md"}
-        title, name = self.tr("Export notes"), f"{request.name}.notes.md"
+        name, title = f"{request.name}.notes.md", self.tr("Export notes")
         ask_target(self, title, lambda path: self._notes.export(Path(path)), name=name, start=start, kinds=kinds)
 
     def menu_of(self, note: Note) -> QMenu:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import Any, overload
+from typing import Any
 
 from PySide6.QtCore import (
     QAbstractListModel,
@@ -62,16 +62,11 @@ from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.sample_names import sample_title
 from shardscope.widgets.table import Index, context_menu
 
 # --- the list ---
-
-DETAIL_ROLE = int(Qt.ItemDataRole.UserRole)
-PROBLEM_ROLE = DETAIL_ROLE + 1
-HERE_ROLE = DETAIL_ROLE + 2
-LEVEL_ROLE = DETAIL_ROLE + 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +81,7 @@ class PlaceEntry:
 
 
 class MemberPlaces(Sequence[PlaceEntry]):
-    """Entries for the shards of a data set, created on access; the shards must be sorted by name."""
+    """Entries for the shards of a data set, sorted by name; created on access, one at a time."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self._members = members
@@ -94,13 +89,7 @@ class MemberPlaces(Sequence[PlaceEntry]):
     def __len__(self) -> int:
         return len(self._members)
 
-    @overload
-    def __getitem__(self, number: int) -> PlaceEntry: ...
-    @overload
-    def __getitem__(self, number: slice) -> Sequence[PlaceEntry]: ...
-    def __getitem__(self, number: int | slice) -> PlaceEntry | Sequence[PlaceEntry]:
-        if isinstance(number, slice):
-            return MemberPlaces(self._members[number])
+    def __getitem__(self, number: Any) -> Any:
         member = self._members[number]
         return PlaceEntry(member.name, member.name, size=member.size)
 
@@ -124,13 +113,12 @@ class PlaceModel(QAbstractListModel):
     def fill(self, places: Sequence[PlaceEntry], text: str = "") -> None:
         self.beginResetModel()
         self.places, self._text = places, text.casefold()
-        self._shown = self._filtered()
+        self._shown = self._matching(range(len(places)))
         self.endResetModel()
 
     def added(self, count: int) -> None:
         """Show `count` entries that were appended to `places`."""
-        first = len(self.places) - count
-        new = [n for n in range(first, first + count) if self._text in self.places[n].title.casefold()]
+        new = self._matching(range(len(self.places) - count, len(self.places)))
         if new:
             before = len(self._shown)
             self.beginInsertRows(QModelIndex(), before, before + len(new) - 1)
@@ -141,10 +129,10 @@ class PlaceModel(QAbstractListModel):
         if text.casefold() != self._text:
             self.fill(self.places, text)
 
-    def _filtered(self) -> Sequence[int]:
+    def _matching(self, numbers: range) -> Sequence[int]:
         if not self._text:
-            return range(len(self.places))
-        return [n for n, place in enumerate(self.places) if self._text in place.title.casefold()]
+            return numbers
+        return [n for n in numbers if self._text in self.places[n].title.casefold()]
 
     def set_here(self, where: str) -> None:
         if where != self.here:
@@ -176,17 +164,11 @@ class PlaceModel(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole:
                 return shown(place.title)
             case Qt.ItemDataRole.ToolTipRole | Qt.ItemDataRole.AccessibleDescriptionRole:
-                parts = [place.where, self._detail(place), self.problem_of(place.where)]
+                parts = [place.where, self.detail(place), self.problem_of(place.where)]
                 return tip("\n".join(part for part in parts if part))
-        if role == DETAIL_ROLE:
-            return shown(self._detail(place))
-        if role == PROBLEM_ROLE:
-            return shown(self.problem_of(place.where))
-        if role == HERE_ROLE:
-            return place.where == self.here
-        return place.level if role == LEVEL_ROLE else None
+        return None
 
-    def _detail(self, place: PlaceEntry) -> str:
+    def detail(self, place: PlaceEntry) -> str:
         count = self.count_of(place.where)
         parts = [place.detail]
         if place.size >= 0:
@@ -196,8 +178,7 @@ class PlaceModel(QAbstractListModel):
         return "  ·  ".join(part for part in parts if part)
 
 
-SET_IN = 16
-"""Pixels per indentation level."""
+INDENT = 16
 
 
 class PlaceDelegate(QStyledItemDelegate):
@@ -205,31 +186,30 @@ class PlaceDelegate(QStyledItemDelegate):
         return QSize(120, 2 * option.fontMetrics.height() + 12)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        view = option.widget
-        state = option.state
-        rect = option.rect
-        metrics = option.fontMetrics
-        colours = theme.of(view)
-        strong = bool(state & QStyle.StateFlag.State_Selected) and view.hasFocus()
+        model: PlaceModel = index.model()  # type: ignore[assignment]
+        place, problem = model.place(index), shown(model.problem_of(model.place(index).where))
+        view, rect, metrics, colours = option.widget, option.rect, option.fontMetrics, theme.of(option.widget)
+        selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        strong = colours.base if selected and view.hasFocus() else None
         painter.save()
-        if state & QStyle.StateFlag.State_Selected:
+        if selected:
             painter.fillRect(rect, theme.selected(view)[0])
-        elif state & QStyle.StateFlag.State_MouseOver:
+        elif option.state & QStyle.StateFlag.State_MouseOver:
             painter.fillRect(rect, colours.hover)
-        if index.data(HERE_ROLE):
-            painter.fillRect(rect.adjusted(0, 3, 3 - rect.width(), -3), colours.base if strong else colours.accent)
-        inside = rect.adjusted(12 + SET_IN * index.data(LEVEL_ROLE), 5, -10, -5)
+        if place.where == model.here:
+            painter.fillRect(rect.adjusted(0, 3, 3 - rect.width(), -3), strong or colours.accent)
+        inside = rect.adjusted(12 + INDENT * place.level, 5, -10, -5)
         half = inside.height() // 2
-        problem = index.data(PROBLEM_ROLE)
-        title = cut_text(metrics, index.data(), inside.width())
-        below = f"✖ {problem}" if problem else index.data(DETAIL_ROLE)
+        below = f"✖ {problem}" if problem else shown(model.detail(place))
         painter.setFont(option.font)
-        painter.setPen(colours.base if strong else colours.text)
         flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        painter.drawText(QRect(inside.x(), inside.y(), inside.width(), half), flags, title)
-        painter.setPen(colours.base if strong else colours.error if problem else colours.muted)
-        line = cut_text(metrics, below, inside.width())
-        painter.drawText(QRect(inside.x(), inside.y() + half, inside.width(), half), flags, line)
+        for y, text, colour in (
+            (inside.y(), shown(place.title), colours.text),
+            (inside.y() + half, below, colours.error if problem else colours.muted),
+        ):
+            painter.setPen(strong or colour)
+            line = QRect(inside.x(), y, inside.width(), half)
+            painter.drawText(line, flags, cut_text(metrics, text, inside.width()))
         painter.restore()
 
 
@@ -262,13 +242,15 @@ class PlaceList(QListView):
 
 UP = ".."
 
+_Page = tuple[Folder, Iterator[list[Entry]], list[Entry] | None]
+"""Folder, its remaining pages, and the entries of a page; None after the last page."""
+
 
 class FolderBrowser(QObject):
-    """Lists a folder of a remote store page by page, in jobs; `listed(places)` follows each page."""
+    """Lists a folder of a remote store page by page, in jobs; `listed` carries the number of new entries."""
 
     moved = Signal()
-    listed = Signal(object)
-    status_changed = Signal()
+    listed = Signal(int)
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -279,10 +261,6 @@ class FolderBrowser(QObject):
         self.uri, self.problem = "", ""
         self.places: list[PlaceEntry] = []
         self.more = False
-
-    @property
-    def busy(self) -> bool:
-        return self._session.jobs.newest(("browse", self)) is not None
 
     def go(self, uri: str, way: RemoteOptions | None = None) -> Job:
         self._leave()
@@ -299,7 +277,7 @@ class FolderBrowser(QObject):
         self.uri, self.places, self.more, self.problem = "", [], False, ""
 
     def want_more(self) -> None:
-        if self._pages is not None and self.more and not self.busy:
+        if self._pages is not None and self.more and self._session.jobs.newest(("browse", self)) is None:
             self._ask()
 
     def _leave(self) -> None:
@@ -307,39 +285,36 @@ class FolderBrowser(QObject):
             job.cancel()
         folder, self._folder, self._pages = self._folder, None, None
         if folder is not None:
-            self._session.jobs.submit(
-                lambda _: folder.close(), priority=JobPriority.PREFETCH, lasting=True, done=lambda *_: None
-            )
+            jobs = self._session.jobs
+            jobs.submit(lambda _: folder.close(), priority=JobPriority.PREFETCH, lasting=True, done=lambda *_: None)
 
     def _ask(self) -> Job:
-        uri, folder, pages = self.uri, self._folder, self._pages
-        way = self._way
+        uri, folder, pages, way = self.uri, self._folder, self._pages, self._way
 
-        def work(_: Job) -> tuple[Folder, Iterator[list[Entry]], list[Entry] | None]:
+        def work(_: Job) -> _Page:
             if folder is not None and pages is not None:
                 return folder, pages, next(pages, None)
-            made = _opened(uri, way)
+            made = folder_of(uri, way)
             try:
+                if not made.listable:
+                    raise SourceError("web servers do not list files")
                 begun = made.pages()
                 return made, begun, next(begun, None)
             except BaseException:
                 made.close()
                 raise
 
-        def done(
-            found: tuple[Folder, Iterator[list[Entry]], list[Entry] | None] | None, error: BaseException | None
-        ) -> None:
+        def done(found: _Page | None, error: BaseException | None) -> None:
             if found is None:
                 if not isinstance(error, Cancelled) and uri == self.uri:
                     self.more, self.problem = False, error_text(error)
-                    self.status_changed.emit()
+                    self.listed.emit(0)
                 return
             self._folder, self._pages, entries = found
             self.more = entries is not None
             places = [_place(uri, entry) for entry in entries or ()]
             self.places.extend(places)
-            self.listed.emit(places)
-            self.status_changed.emit()
+            self.listed.emit(len(places))
 
         return self._session.jobs.submit(
             work,
@@ -351,14 +326,6 @@ class FolderBrowser(QObject):
         )
 
 
-def _opened(uri: str, way: RemoteOptions | None) -> Folder:
-    folder = folder_of(uri, way)
-    if not folder.listable:
-        folder.close()
-        raise SourceError("web servers do not list files")
-    return folder
-
-
 def _place(uri: str, entry: Entry) -> PlaceEntry:
     if entry.is_folder:
         detail = QCoreApplication.translate("FolderBrowser", "folder")
@@ -367,17 +334,13 @@ def _place(uri: str, entry: Entry) -> PlaceEntry:
 
 
 MOST_CARDS = 60
-
-MOST_FILES = 100_000
-"""Maximum number of files listed."""
+MOST_LISTED_FILES = 100_000
 
 NEAR_THE_END = 100
 """Number of rows before the end of the list at which the next page is requested."""
 
 
 class Group(Enum):
-    """Kinds of places: title, what an entry is called, and the message if there are none."""
-
     NEAR = "Folder", "file", "No other shards in this folder."
     RECENT = "Recent", "recent file", "No recent files."
     SAMPLES = "Samples", "sample", "No samples."
@@ -409,28 +372,27 @@ class PlacesPanel(QWidget):
         self.filter.setClearButtonEnabled(True)
         self.model = PlaceModel(self)
         self.list = PlaceList(self.model, self)
-        self.note = QLabel(self)
+        self.note = plain_label("", wrap=True)
         self.note.setContentsMargins(10, 4, 10, 4)
-        self.note.setWordWrap(True)
-        # File names and errors are not markup.
-        self.note.setTextFormat(Qt.TextFormat.PlainText)
         self.note.setForegroundRole(self.note.palette().ColorRole.PlaceholderText)
         self.note.setAccessibleName(self.tr("Number of places"))
         head = lay(QHBoxLayout(), self.groups, (self.filter, 1), margins=(8, 6, 8, 6), spacing=6)
         lay(QVBoxLayout(self), head, (self.list, 1), self.note)
         self.setFocusProxy(self.list)
-        self.groups.currentIndexChanged.connect(lambda _: self._refill())
-        self.filter.textChanged.connect(self._filter_changed)
-        self.list.gone.connect(self._go)
-        self.list.verticalScrollBar().valueChanged.connect(lambda _: self._want_more())
-        self.browsing.moved.connect(self._browse_moved)
-        self.browsing.listed.connect(self._browse_listed)
-        self.browsing.status_changed.connect(self._browse_status_changed)
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.list.customContextMenuRequested.connect(self._open_menu)
-        session.opened.connect(self._opened)
-        session.closed.connect(self._closed)
-        session.index.changed.connect(lambda _: self._learn())
+        for signal, slot in (
+            (self.groups.currentIndexChanged, lambda _: self._refill()),
+            (self.filter.textChanged, self._filter_changed),
+            (self.list.gone, self._go),
+            (self.list.verticalScrollBar().valueChanged, lambda _: self._want_more()),
+            (self.list.customContextMenuRequested, self._open_menu),
+            (self.browsing.moved, self._browse_moved),
+            (self.browsing.listed, self._browse_listed),
+            (session.opened, self._opened),
+            (session.closed, self._closed),
+            (session.index.changed, lambda _: self._learn()),
+        ):
+            signal.connect(slot)
         WhileVisible(session.selection_changed, self, self._follow)
         self._refill()
 
@@ -454,24 +416,25 @@ class PlacesPanel(QWidget):
             self._near = [PlaceEntry(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
         elif isinstance(shard, DataSet):
             self._near = MemberPlaces(listed_members(shard))
-        elif shard.source is not None and shard.source.folder is not None and is_address(shard.source.folder.uri):
-            if shard.source.folder.listable:
-                self.browsing.go(shard.source.folder.uri, self._session.request.remote)
+        elif (source := shard.source) is not None and source.folder is not None:
+            if not is_address(source.folder.uri):
+                self._list_folder(source.folder, source.name)
+            elif source.folder.listable:
+                self.browsing.go(source.folder.uri, self._session.request.remote)
             else:
                 self._status = self.tr("Web servers do not list files.")
-        elif shard.source is not None and shard.source.folder is not None:
-            self._list_folder(shard.source.folder, shard.source.name)
         self.groups.setCurrentIndex(0)
         self.filter.clear()
-        self._learn()
-        self.model.set_here(self._here())
-        self._refill()
+        self._show_opened()
 
     def _closed(self) -> None:
         self._near, self._status = (), ""
         self.browsing.stop()
+        self._show_opened()
+
+    def _show_opened(self) -> None:
         self._learn()
-        self.model.set_here("")
+        self.model.set_here(self._here())
         self._refill()
 
     def _list_folder(self, folder: Folder, name: str) -> None:
@@ -495,13 +458,10 @@ class PlacesPanel(QWidget):
 
     def _learn(self) -> None:
         shard = self._session.shard
-        if isinstance(shard, DataSet):
-            unreadable = shard.unreadable
-            self.model.count_of = shard.objects_in
-            self.model.problem_of = lambda name: str(unreadable[name]) if name in unreadable else ""
-        else:
-            self.model.count_of = lambda _: None
-            self.model.problem_of = lambda _: ""
+        data_set = shard if isinstance(shard, DataSet) else None
+        unreadable = data_set.unreadable if data_set is not None else {}
+        self.model.count_of = data_set.objects_in if data_set is not None else lambda _: None
+        self.model.problem_of = lambda name: str(unreadable.get(name, ""))
         self.model.refresh()
 
     # --- the list ---
@@ -513,11 +473,11 @@ class PlacesPanel(QWidget):
             case Group.RECENT:
                 places = recent_places(self._settings)
             case Group.SAMPLES:
+                main = resource_paths.Role.MAIN
+                samples = resource_paths.samples()
                 places = [
-                    PlaceEntry(
-                        str(one.path), sample_title(one), one.about, level=one.role is not resource_paths.Role.MAIN
-                    )
-                    for one in resource_paths.samples()
+                    PlaceEntry(str(one.path), sample_title(one), one.about, level=one.role is not main)
+                    for one in samples
                 ]
             case Group.REMOTE:
                 places = [PlaceEntry(one, one, login_text(way)) for one, way in self._settings.connections.items()]
@@ -564,13 +524,11 @@ class PlacesPanel(QWidget):
         self._status = ""
         self._refill()
 
-    def _browse_listed(self, places: Sequence[PlaceEntry]) -> None:
+    def _browse_listed(self, count: int) -> None:
         if self.group is Group.NEAR and self.model.places is self.browsing.places:
-            self.model.added(len(places))
-            self._to_here_once()
-        self._browse_status_changed()
-
-    def _browse_status_changed(self) -> None:
+            self.model.added(count)
+            if self.list.verticalScrollBar().value() == 0 and not self.list.selectionModel().hasSelection():
+                self._to_here()
         self._show_status()
         # A page may not fill the list, for example when it is filtered.
         QTimer.singleShot(0, self, self._want_more)
@@ -581,15 +539,12 @@ class PlacesPanel(QWidget):
             if last < 0 or last + NEAR_THE_END >= self.model.rowCount():
                 self.browsing.want_more()
 
-    def _to_here_once(self) -> None:
-        if self.list.verticalScrollBar().value() == 0 and not self.list.selectionModel().hasSelection():
-            self._to_here()
-
     def _data_set_of(self, place: PlaceEntry) -> DataSet | None:
         """Return the open data set if the entry is one of its shards."""
         shard = self._session.shard
-        inside = self.group is Group.NEAR and isinstance(shard, DataSet) and place.title not in shard.key_spaces
-        return shard if inside and isinstance(shard, DataSet) else None
+        if self.group is Group.NEAR and isinstance(shard, DataSet) and place.title not in shard.key_spaces:
+            return shard
+        return None
 
     def _go(self, index: Index) -> None:
         place = self.model.place(index)
@@ -637,11 +592,9 @@ class PlacesPanel(QWidget):
         return _inside(source.folder, source.name) if source.folder is not None else source.uri
 
     def _follow(self, selection: Selection) -> None:
-        here = self._here()
-        if here == self.model.here:
-            return
-        self.model.set_here(here)
-        self._to_here()
+        if (here := self._here()) != self.model.here:
+            self.model.set_here(here)
+            self._to_here()
 
     def _to_here(self) -> None:
         row = self.model.row_of(self.model.here) if self.model.here else None
@@ -661,7 +614,7 @@ def shards_in(folder: Folder, name: str, job: Job) -> list[PlaceEntry]:
         job.check()
         if not entry.is_folder and PurePosixPath(entry.name).suffix in endings:
             found.append(PlaceEntry(_inside(folder, entry.name), entry.name, size=entry.size))
-            if len(found) == MOST_FILES:
+            if len(found) == MOST_LISTED_FILES:
                 break
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -29,20 +29,16 @@ from shardscope.widgets.fonts import px
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.request_costs import PRICES, Price, Totals, price_called, seconds_text
 from shardscope.widgets.strip_paint import paint_swatch
-from shardscope.widgets.table import CellDelegate, Column, Index, Table, TableModel, context_menu
+from shardscope.widgets.table import CellDelegate, Column, Index, Table, TableModel, context_menu, visible_rows
 
 Times = npt.NDArray[np.float64]
 
 
-LONGEST_PAUSE = 0.02
-"""Maximum length in seconds of a pause between requests in the waterfall; longer pauses are shortened."""
+LONGEST_PAUSE_SECONDS = 0.02
 
 
 class RequestColumns:
-    """Records in the order in which they ended, with their times in seconds.
-
-    `rounds` are the round trips, counted from 1; a cache hit gets the number of the previous request, or 0.
-    """
+    """Records as they ended, times in seconds; `rounds` from 1, of a cache hit that of the request before, or 0."""
 
     def __init__(self) -> None:
         self.records: list[Request] = []
@@ -91,13 +87,12 @@ class Schedule:
 
 def measured(columns: RequestColumns) -> Schedule:
     if not len(columns):
-        none = np.zeros(0)
-        return Schedule(none, none, none, 0.0, 0.0)
+        return Schedule(columns.begin, columns.answer, columns.end, 0.0, 0.0)
     order = np.argsort(columns.begin, kind="stable")
     begin = columns.begin[order]
     latest = np.maximum.accumulate(columns.end[order])
     pauses = np.maximum(begin[1:] - latest[:-1], 0.0)
-    cut = np.concatenate(([begin[0]], begin[0] + np.cumsum(np.maximum(pauses - LONGEST_PAUSE, 0.0))))
+    cut = np.concatenate(([begin[0]], begin[0] + np.cumsum(np.maximum(pauses - LONGEST_PAUSE_SECONDS, 0.0))))
     shift = np.empty_like(cut)
     shift[order] = cut
     end = columns.end - shift
@@ -108,7 +103,6 @@ def measured(columns: RequestColumns) -> Schedule:
 PURPOSE, RANGE, BYTES, ANSWER = range(4)
 
 AT_ONCE = 10_000
-"""Maximum number of records read per call, so that the window stays responsive."""
 
 
 class RequestLogModel(TableModel):
@@ -123,30 +117,22 @@ class RequestLogModel(TableModel):
                 Column("Purpose", lambda number: self._record(number).purpose.value, tip=self._details),
                 Column("Range", self._place, 190, tip=self._details, stretched=True),
                 Column("Bytes", self._size, number=True, tip=self._details),
-                Column("Response", self._answer, tip=self._details, spoken=self._spoken, look=self._coloured),
+                Column(
+                    "Response",
+                    lambda number: answer_text(self._record(number)),
+                    tip=self._details,
+                    spoken=lambda number: f"{answer_text(self._record(number))}, {self._lasted(number)}",
+                    look=self._coloured,
+                ),
             ),
         )
-        self.records = RequestColumns()
-        self.schedule = measured(self.records)
-        self.listings = 0
-        self.request_log: RequestLog | None = None
-        self._seen = 0
         self._hits = False
-        self.things = np.zeros(0, np.int64)
-        self._main = ""
+        self.set_request_log(None)
 
     def set_request_log(self, request_log: RequestLog | None, main: str = "") -> None:
         """Show another request log; requests to other addresses than `main` are shown with their file name."""
-        self.request_log, self._main = request_log, main
-        self._restart()
-
-    def read_again(self, main: str) -> None:
-        """Reload all records, because the purpose of an earlier request can change."""
-        self._main = main
-        self._restart()
-
-    def _restart(self) -> None:
         self.beginResetModel()
+        self.request_log, self._main = request_log, main
         self.records, self._seen, self.listings = RequestColumns(), 0, 0
         self.things = np.zeros(0, np.int64)
         self.schedule = measured(self.records)
@@ -154,7 +140,7 @@ class RequestLogModel(TableModel):
         self.take_new()
 
     def take_new(self) -> bool:
-        """Take at most `AT_ONCE` new records; return whether there were any. Call it again until it returns false."""
+        """Take at most `AT_ONCE` new records, so that the window stays responsive; return whether there were any."""
         request_log = self.request_log
         if request_log is None or (count := request_log.requests + request_log.hits) == self._seen:
             return False
@@ -165,7 +151,7 @@ class RequestLogModel(TableModel):
             return False
         self._seen += len(fresh)
         self.records.extend(fresh)
-        self.listings += sum(one.purpose.value == "listing" and not one.cached for one in fresh)
+        self.listings += sum(one.purpose is ReadPurpose.LISTING and not one.cached for one in fresh)
         self.schedule = measured(self.records)
         rows = np.arange(first, len(self.records))
         rows = rows if self._hits else rows[~self.records.hits[first:]]
@@ -205,12 +191,6 @@ class RequestLogModel(TableModel):
     def _size(self, number: int) -> str:
         record = self._record(number)
         return size_text(record.bytes) if record.bytes or not record.error else ""
-
-    def _answer(self, number: int) -> str:
-        return answer_text(self._record(number))
-
-    def _spoken(self, number: int) -> str:
-        return f"{self._answer(number)}, {self._lasted(number)}"
 
     def _coloured(self, option: QStyleOptionViewItem, colours: theme.Palette, number: int) -> None:
         record = self._record(number)
@@ -263,8 +243,6 @@ SECTIONS: Mapping[ReadPurpose, SectionRole] = MappingProxyType(
 
 
 BAR = 6
-"""Height in pixels of the bar below the text of a row."""
-
 _SWATCH = 16
 _SIDE = 6
 _FOOT = 3
@@ -273,38 +251,24 @@ _LIGHT = 0.38
 
 
 class RequestTable(Table):
-    def __init__(
-        self,
-        requests: RequestLogModel,
-        parent: QWidget | None = None,
-        choose: Callable[[int], object] | None = None,
-        menu: Callable[[int], QMenu] | None = None,
-    ) -> None:
-        super().__init__(requests, parent, "tapeTable", "Requests", choose, menu)
-        self.setAccessibleName(self.tr("Requests"))
+    def __init__(self, requests: RequestLogModel, parent: QWidget | None = None) -> None:
+        super().__init__(requests, parent, "tapeTable", self.tr("Requests"))
         self.requests = requests
         self.setItemDelegate(RequestDelegate(self))
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8 + BAR)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        first, last = self.rowAt(event.rect().top()), self.rowAt(event.rect().bottom())
-        if first < 0:
-            return
-        last = last if last >= 0 else self.requests.rowCount() - 1
-        current = self.selectionModel().currentIndex().row() if self.selectionModel().hasSelection() else -1
         painter = QPainter(self.viewport())
-        for row in range(first, last + 1):
-            self._paint_bar(painter, row, row == current)
+        for row in visible_rows(self, event.rect()):
+            self._paint_bar(painter, row, self.selectionModel().isRowSelected(row))
         painter.end()
 
     def _paint_bar(self, painter: QPainter, row: int, selected: bool) -> None:
-        record = self.requests.record(row)
-        colours = theme.of(self)
+        record, colours = self.requests.record(row), theme.of(self)
         left, width = float(_SIDE), float(self.viewport().width() - 2 * _SIDE)
         begin, answer, end = (left + share * width for share in self.requests.bar(row))
         top = self.rowViewportPosition(row) + self.rowHeight(row) - BAR - _FOOT
-        strong = colours.base if selected else colours.edge(SECTIONS[record.purpose])
         if record.cached:
             tick = QRectF(min(begin, left + width - 2), top - 2, 2, BAR + 3)
             painter.fillRect(tick, colours.base if selected else colours.muted)
@@ -312,6 +276,7 @@ class RequestTable(Table):
         end = max(end, begin + _LEAST)
         over = max(end - left - width, 0.0)
         begin, answer, end = begin - over, answer - over, end - over
+        strong = colours.base if selected else colours.edge(SECTIONS[record.purpose])
         light = QColor(strong)
         light.setAlphaF(_LIGHT)
         painter.fillRect(QRectF(begin, top, end - begin, BAR), light)
@@ -323,8 +288,6 @@ class RequestTable(Table):
 
 
 class RequestDelegate(CellDelegate):
-    """Leaves room for the bar below the texts, and for a swatch before the purpose."""
-
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         size = super().sizeHint(option, index)
         return size + QSize(_SWATCH + _SIDE, 0) if index.column() == PURPOSE else size
@@ -344,7 +307,6 @@ class RequestDelegate(CellDelegate):
 
 
 POLL_MILLISECONDS = 400
-"""Polling interval in milliseconds while the panel is visible."""
 
 _LOW = 170
 """Height in pixels below which the cost of a full download is hidden."""
@@ -365,7 +327,9 @@ class RequestLogPanel(QWidget):
         self.prices.setAccessibleName(self.tr("Prices"))
         self.prices.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.prices.setMenu(self._price_menu())
-        self.table = RequestTable(self.model, self, self._choose, lambda row: self.menu_of(self.model.record(row)))
+        self.table = RequestTable(self.model, self)
+        self.table.choose = self._choose
+        self.table.menu = lambda row: self.menu_of(self.model.record(row))
         self.setFocusProxy(self.table)
         second = lay(QHBoxLayout(), (self.full, 1), self.hits, self.prices, spacing=4)
         head = lay(QVBoxLayout(), self.spent, second, self.notes, margins=(8, 4, 8, 6), spacing=3)
@@ -416,8 +380,9 @@ class RequestLogPanel(QWidget):
         self._run()
 
     def _known_better(self) -> None:
+        # The purpose of an earlier request can change.
         if self.model.request_log is not None:
-            self.model.read_again(self._main())
+            self.model.set_request_log(self.model.request_log, self._main())
             self._show_totals()
 
     def _main(self) -> str:
@@ -443,20 +408,12 @@ class RequestLogPanel(QWidget):
 
     @property
     def totals(self) -> Totals:
-        request_log = self.model.request_log
-        if request_log is None:
+        log, model = self.model.request_log, self.model
+        if log is None:
             return Totals(0, 0, 0.0)
-        trips = int(self.model.records.rounds.max(initial=0))
-        return Totals(
-            request_log.requests,
-            request_log.bytes,
-            self.model.schedule.busy,
-            self.model.listings,
-            request_log.files,
-            request_log.full_size,
-            trips,
-            request_log.hits,
-        )
+        trips = int(model.records.rounds.max(initial=0))
+        busy, listings = model.schedule.busy, model.listings
+        return Totals(log.requests, log.bytes, busy, listings, log.files, log.full_size, trips, log.hits)
 
     def _show_totals(self) -> None:
         totals = self.totals

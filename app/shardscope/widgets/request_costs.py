@@ -64,10 +64,9 @@ def seconds_text(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Totals of a request log.
+    """Totals of a request log; `busy` is the seconds with at least one open request, `size` the bytes received.
 
-    `size` is the bytes received, `full` the size of all files, `busy` the seconds with at least one open request.
-    `listings` are part of `requests`; `hits` are reads answered by the cache.
+    `full` is the size of all files. `listings` are part of `requests`; `hits` are reads answered by the cache.
     """
 
     requests: int

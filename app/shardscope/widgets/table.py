@@ -1,27 +1,26 @@
-"""Tables: a column is stated once; one model, one way to size, sort and elide columns, one context menu."""
+"""Tables of declared columns: model, widths, view, context menu."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import (
-    QAbstractItemModel,
     QAbstractTableModel,
     QEvent,
     QModelIndex,
     QObject,
     QPersistentModelIndex,
     QPoint,
+    QRect,
     Qt,
 )
 from PySide6.QtGui import QAction, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
-    QLabel,
     QMenu,
     QStackedLayout,
     QStyle,
@@ -36,7 +35,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.save_picture import add_picture
 
 Index = QModelIndex | QPersistentModelIndex
@@ -71,26 +70,22 @@ class Column:
     look: Look | None = None
     stretched: bool = False
 
+    @property
+    def alignment(self) -> int | None:
+        return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter) if self.number else None
+
 
 class TableModel(QAbstractTableModel):
-    """Table with one entry of `things` per row.
-
-    A grid without declared columns sets `titles` and `numbers` (the right-aligned columns), and overrides `text`.
-    """
+    """Table with one entry of `things` per row."""
 
     columns: Sequence[Column] = ()
-    titles: tuple[str, ...] = ()
-    numbers: Collection[int] = ()
     things: Any = ()
 
     def __init__(self, parent: QObject | None = None, columns: Sequence[Column] = ()) -> None:
         super().__init__(parent)
+        self.columns = columns
         self._unsorted: Any = ()
         self._order = -1, Qt.SortOrder.AscendingOrder
-        if columns:
-            self.columns = columns
-            self.titles = tuple(column.title for column in columns)
-            self.numbers = frozenset(number for number, column in enumerate(columns) if column.number)
 
     @property
     def sortable(self) -> bool:
@@ -98,15 +93,6 @@ class TableModel(QAbstractTableModel):
 
     def text(self, row: int, column: int) -> str:
         return self.columns[column].text(self.things[row])
-
-    def tip(self, row: int, column: int) -> str:
-        words = self.columns[column].tip if self.columns else None
-        return self.text(row, column) if words is None else words(self.things[row])
-
-    def spoken(self, row: int, column: int) -> str | None:
-        """Return the accessible text of a cell; None to use the displayed text."""
-        words = self.columns[column].spoken if self.columns else None
-        return None if words is None else words(self.things[row])
 
     def show_things(self, things: Any) -> None:
         self.beginResetModel()
@@ -138,51 +124,46 @@ class TableModel(QAbstractTableModel):
         """Emit `dataChanged` for rows `first` to `last`, both included; by default for all rows."""
         last = self.rowCount() - 1 if last is None else last
         if 0 <= first <= last:
-            columns = (0, len(self.titles) - 1) if column is None else (column, column)
+            columns = (0, len(self.columns) - 1) if column is None else (column, column)
             self.dataChanged.emit(self.index(first, columns[0]), self.index(last, columns[1]))
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self.things)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(self.titles)
+        return 0 if parent.isValid() else len(self.columns)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Roles.DisplayRole) -> Any:
         if orientation is not Qt.Orientation.Horizontal:
             return None
         if role == Roles.DisplayRole:
-            return self.tr(self.titles[section])
-        return self._side(section) if role == Roles.TextAlignmentRole else None
+            return self.tr(self.columns[section].title)
+        return self.columns[section].alignment if role == Roles.TextAlignmentRole else None
 
     def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
         if not index.isValid():
             return None
-        row, column = index.row(), index.column()
+        column, thing = self.columns[index.column()], self.things[index.row()]
         match role:
             case Roles.DisplayRole:
-                return shown(self.text(row, column))
+                return shown(self.text(index.row(), index.column()))
             case Roles.ToolTipRole:
-                return tip(self.tip(row, column)) or None
+                text = self.text(index.row(), index.column()) if column.tip is None else column.tip(thing)
+                return tip(text) or None
             case Roles.AccessibleTextRole:
-                return self.spoken(row, column)
+                return None if column.spoken is None else column.spoken(thing)
             case Roles.TextAlignmentRole:
-                return self._side(column)
-        return self.things[row] if role == THING_ROLE else None
-
-    def _side(self, column: int) -> int | None:
-        return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter) if column in self.numbers else None
+                return column.alignment
+        return thing if role == THING_ROLE else None
 
 
 # --- widths ---
 
 MOST_ROUNDS = 3
-"""Maximum number of layout passes; fewer if the available width does not change."""
-
 _BETWEEN = 8
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnWidth:
+class ColumnWidth(NamedTuple):
     """Preferred and minimum width of a column in pixels; equal for numbers, which are never cut."""
 
     wanted: int
@@ -208,15 +189,14 @@ def share_width(
 
 
 class ColumnFitter(QObject):
-    """Sets the widths of the visible columns; owned by the table, whose model has `columns` with title and `number`.
+    """Sets the widths of the visible columns of a table, whose model has `columns` with title, `number`, `stretched`.
 
-    `measure` returns the width of a column, `stretched` the column that takes the remaining width.
     Widths set by the user are kept by title.
     """
 
-    def __init__(self, table: QTableView, measure: Callable[[int], ColumnWidth], stretched: Callable[[], int]) -> None:
+    def __init__(self, table: QTableView, measure: Callable[[int], ColumnWidth]) -> None:
         super().__init__(table)
-        self._table, self._measure, self._stretched = table, measure, stretched
+        self._table, self._measure = table, measure
         self._model: Any = table.model()
         self._fitting = False
         self._by_hand: dict[str, int] = {}
@@ -244,16 +224,17 @@ class ColumnFitter(QObject):
         if self._fitting or not table.isVisible():
             return
         shown = [column for column in range(table.horizontalHeader().count()) if not table.isColumnHidden(column)]
-        if self._stretched() not in shown:
+        if not shown:
             return
         self._fitting = True
-        columns, stretched = [self._measure(column) for column in shown], shown.index(self._stretched())
-        by_hand = {}
-        for at, column in enumerate(shown):
-            declared = self._model.columns[column]
-            if (hand := self._by_hand.get(declared.title)) is not None:
+        columns, stretched, by_hand = [self._measure(column) for column in shown], 0, {}
+        for at, declared in enumerate(self._model.columns[column] for column in shown):
+            if declared.stretched:
+                stretched = at
+            if declared.title in self._by_hand:
                 # Numbers are never cut, not even by hand.
-                by_hand[at] = max(hand, columns[at].least) if declared.number else hand
+                least = columns[at].least if declared.number else 0
+                by_hand[at] = max(self._by_hand[declared.title], least)
         # New widths may bring or remove a scroll bar, which changes the room.
         for _ in range(MOST_ROUNDS):
             room = table.viewport().width()
@@ -267,8 +248,7 @@ class ColumnFitter(QObject):
 
     def _fit_rows(self) -> None:
         table = self._table
-        first, last = table.rowAt(0), table.rowAt(table.viewport().height() - 1)
-        for row in range(max(first, 0), (last if last >= 0 else table.model().rowCount() - 1) + 1):
+        for row in visible_rows(table):
             height = table.sizeHintForRow(row) + _BETWEEN
             table.setRowHeight(row, max(height, table.verticalHeader().defaultSectionSize()))
 
@@ -276,9 +256,14 @@ class ColumnFitter(QObject):
 # --- the view ---
 
 
-class CellDelegate(QStyledItemDelegate):
-    """Paints the cells of declared columns; what does not fit is elided by `cut_text`."""
+def visible_rows(table: QTableView, area: QRect | None = None) -> range:
+    """Return the rows in an area of the viewport, by default in all of it."""
+    area = table.viewport().rect() if area is None else area
+    first, last = table.rowAt(max(area.top(), 0)), table.rowAt(area.bottom())
+    return range(first, (last if last >= 0 else table.model().rowCount() - 1) + 1) if first >= 0 else range(0)
 
+
+class CellDelegate(QStyledItemDelegate):
     def __init__(self, table: QTableView) -> None:
         super().__init__(table)
         self._table = table
@@ -323,7 +308,7 @@ class Table(QTableView):
         self.setObjectName(name)
         self.setAccessibleName(title)
         self.choose, self.menu = choose or (lambda _: None), menu
-        self._seen: list[int] = []
+        self._seen: dict[int, int] = {}
         self._model = model
         self.setModel(model)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -343,8 +328,7 @@ class Table(QTableView):
             header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
             header.setSortIndicatorClearable(True)
             self.setSortingEnabled(True)
-        stretched = next((number for number, column in enumerate(model.columns) if column.stretched), 0)
-        self.fitter = ColumnFitter(self, self._width, lambda: stretched)
+        self.fitter = ColumnFitter(self, self._width)
         self.verticalScrollBar().valueChanged.connect(self.fitter.soon.again)
         for changed in (model.dataChanged, model.rowsInserted, model.layoutChanged):
             changed.connect(self.fitter.soon.again)
@@ -359,14 +343,13 @@ class Table(QTableView):
 
     def _width(self, column: int) -> ColumnWidth:
         header = self.horizontalHeader()
-        self._seen += [0] * (column + 1 - len(self._seen))
         text = max(self.sizeHintForColumn(column) + _BETWEEN, header.minimumSectionSize())
-        wanted = self._seen[column] = max(self._seen[column], text, header.sectionSizeHint(column))
+        wanted = self._seen[column] = max(self._seen.get(column, 0), text, header.sectionSizeHint(column))
         least = self._model.columns[column].least
         return ColumnWidth(wanted, wanted if least is None else least)
 
     def _forget(self) -> None:
-        self._seen = []
+        self._seen.clear()
         self.fitter.soon.start()
 
     def changeEvent(self, event: QEvent) -> None:
@@ -412,14 +395,12 @@ def context_menu(
 
 
 class TableOrText(QStackedLayout):
-    """A table, or a text in its place while it is empty."""
-
     def __init__(self, table: QTableView, parent: QWidget) -> None:
         super().__init__()
-        self.label = QLabel(parent)
-        self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.label = plain_label("", wrap=True)
+        # Without a parent, the first widget of a stack opens as a window.
+        self.label.setParent(parent)
         self.label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.label.setWordWrap(True)
         self.label.setForegroundRole(self.label.palette().ColorRole.PlaceholderText)
         self._table = table
         self.addWidget(self.label)
@@ -428,29 +409,3 @@ class TableOrText(QStackedLayout):
     def show_table(self, shown: bool, text: str = "") -> None:
         self.label.setText(text)
         self.setCurrentWidget(self._table if shown else self.label)
-
-
-# --- the old way to set up a table, until all declare their columns ---
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnRule:
-    least: int | None = None
-
-
-def row_table(
-    parent: QWidget,
-    model: QAbstractItemModel,
-    rules: Sequence[ColumnRule],
-    stretched: int,
-    choose: Callable[[QModelIndex, QModelIndex], object],
-    menu: Callable[[QPoint], object],
-) -> QTableView:
-    assert isinstance(model, TableModel)
-    model.columns = tuple(
-        Column(title, str, rule.least, stretched=number == stretched)
-        for number, (title, rule) in enumerate(zip(model.titles, rules, strict=True))
-    )
-    table = Table(model, parent, "", "", lambda row: choose(model.index(row, 0), model.index(row, 0)))
-    table.customContextMenuRequested.connect(menu)
-    return table

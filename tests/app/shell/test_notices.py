@@ -79,7 +79,7 @@ def test_a_failed_extraction_replaces_the_earlier_notice(shown: MainWindow, tmp_
     assert shown.notices.text.startswith("0 of 12 files written to taken; stopped: cannot create the folder")
     assert shown.notices.text.endswith("a file of that name exists")
     jobs = shown.transfers.jobs.model
-    assert jobs.job(jobs.index(0, 0)).state is JobState.FAILED
+    assert jobs.things[0].state is JobState.FAILED
     assert jobs.index(0, 4).data() == shown.notices.text
 
 

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import ObjectColumns, ObjectRef, Objects, SourceError
 from shardscope.session.session import Session
-from shardscope.views.objects.model import KEY_ROLE, PAGE, ROW_ROLE, STATE_ROLE, ObjectModel
+from shardscope.views.objects.model import PAGE, ObjectModel
 from tests.app.conftest import open_in
 
 
@@ -59,7 +59,7 @@ def many(session: Session, qtbot: QtBot, data: Path) -> Many:
 def shown(qtbot: QtBot, model: ObjectModel, row: int, column: str) -> str:
     """The text of a cell, when it has come."""
     index = model.index(row, [c.name for c in model.columns].index(column))
-    qtbot.waitUntil(lambda: index.data(STATE_ROLE) is not None)
+    qtbot.waitUntil(lambda: model.row_texts(row).state is not None)
     return str(index.data())
 
 
@@ -73,7 +73,7 @@ def test_cells(session: Session, qtbot: QtBot, data: Path) -> None:
     assert shown(qtbot, model, 0, "key").startswith("94d9c5e7")
     for row, column, text in ((0, "size", "1,790"), (0, "start", "0x48f"), (9, "state", "unused"), (9, "key", "—")):
         assert shown(qtbot, model, row, column) == text
-    assert model.index(4, 0).data(ROW_ROLE) == 4
+    assert model.row_of(model.index(4, 0)) == 4
     model.set_rows(np.array([3, 1], np.int64))
     assert model.rowCount() == 2
     session.close()
@@ -90,7 +90,7 @@ def test_only_what_is_looked_at_is_read(qtbot: QtBot, many: Many) -> None:
     assert shown(qtbot, model, 0, "key") == "0"
     assert shown(qtbot, model, 45_999_999, "key") == "45999999"
     for row in range(30):
-        assert model.index(row, 1).data(KEY_ROLE) == str(row)
+        assert model.key_of(model.index(row, 1)) == str(row)
     assert len(objects.asked) == 2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -26,7 +26,7 @@ from shardscope.session.display_text import grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 from shardscope.widgets.strip_paint import paint_ground
-from shardscope.widgets.table import THING_ROLE, Index, TableModel
+from shardscope.widgets.table import THING_ROLE, Column, Index, TableModel
 
 ROLES: Mapping[Use, SectionRole] = MappingProxyType(
     {use: role for role, use in USE_OF_SECTION.items()} | {Use.SLACK: SectionRole.PADDING}
@@ -44,23 +44,21 @@ SWATCH = 18
 
 
 class BudgetModel(TableModel):
-    titles = ("what", "bytes", "share")
-    numbers = (1,)
     things: tuple[Share, ...] = ()
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(
+            parent,
+            (
+                Column("what", lambda share: share.name, tip=self.words, spoken=self.words),
+                Column("bytes", lambda share: grouped_digits(share.size), number=True, tip=self.words),
+                Column("share", lambda share: share_text(share.size, self.total), tip=self.words),
+            ),
+        )
 
     @property
     def total(self) -> int:
         return sum(share.size for share in self.things)
-
-    def text(self, row: int, column: int) -> str:
-        share = self.things[row]
-        return (share.name, grouped_digits(share.size), share_text(share.size, self.total))[column]
-
-    def tip(self, row: int, column: int) -> str:
-        return self.words(self.things[row])
-
-    def spoken(self, row: int, column: int) -> str | None:
-        return self.words(self.things[row]) if column == 0 else None
 
     def words(self, share: Share) -> str:
         where = self.tr(" in {0}").format(plural(share.stretches, "place")) if share.stretches > 1 else ""

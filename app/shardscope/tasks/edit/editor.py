@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QRadioButton,
     QSizePolicy,
-    QTableView,
     QWidget,
 )
 
@@ -51,7 +50,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, px
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.table import ColumnRule, Index, TableModel, row_table
+from shardscope.widgets.table import Column, Index, Table, TableModel
 from shardscope.widgets.tick_box import TickBox
 
 Roles = Qt.ItemDataRole
@@ -61,25 +60,34 @@ SHORT, NARROW, LONG = 6, 3, 64
 
 
 class ChangeModel(TableModel):
-    titles = ("Change", "Range", "Old", "New")
-    numbers = ()
     things: tuple[ChangeRow, ...] = ()
     short = SHORT
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(
+            parent,
+            (
+                self._column(0, "Change", least=80, stretched=True),
+                self._column(1, "Range"),
+                self._column(2, "Old"),
+                self._column(3, "New"),
+            ),
+        )
+
+    def _column(self, number: int, title: str, least: int | None = None, stretched: bool = False) -> Column:
+        return Column(
+            title,
+            lambda row: self._text(row, number, self.short),
+            least,
+            tip=lambda row: self._text(row, number, LONG),
+            spoken=lambda row: f"{title}: {self._text(row, number, self.short)}",
+            stretched=stretched,
+        )
 
     def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
         return theme.fixed_font() if role == Roles.FontRole and index.column() > 1 else super().data(index, role)
 
-    def tip(self, row: int, column: int) -> str:
-        return self._text(row, column, LONG)
-
-    def spoken(self, row: int, column: int) -> str:
-        return f"{self.titles[column]}: {self.text(row, column)}"
-
-    def text(self, row: int, column: int) -> str:
-        return self._text(row, column, self.short)
-
-    def _text(self, number: int, column: int, most: int) -> str:
-        row = self.things[number]
+    def _text(self, row: ChangeRow, column: int, most: int) -> str:
         match column:
             case 0:
                 return row.what
@@ -199,11 +207,8 @@ class EditDialog(TaskDialog):
         self.new.toggled.connect(self._side_chosen)
         return row
 
-    def _table(self) -> QTableView:
-        rules = (ColumnRule(80), ColumnRule(), ColumnRule(), ColumnRule())
-        table = row_table(self, self.model, rules, 0, self._chosen, lambda _: None)
-        table.setObjectName("editChanges")
-        table.setAccessibleName(self.tr("Changes"))
+    def _table(self) -> Table:
+        table = Table(self.model, self, "editChanges", self.tr("Changes"), self._chosen)
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.setTabKeyNavigation(False)
         table.setMinimumHeight(LEAST_ROWS)
@@ -308,10 +313,9 @@ class EditDialog(TaskDialog):
         new = self.new.isChecked()
         return replace(found, shows_new=new, current=row.start if new else row.old_start)
 
-    def _chosen(self, index: QModelIndex, _: QModelIndex) -> None:
-        if index.isValid():
-            self.shown_changed.emit()
-            self.row_chosen.emit(self.model.things[index.row()])
+    def _chosen(self, row: int) -> None:
+        self.shown_changed.emit()
+        self.row_chosen.emit(self.model.things[row])
 
     def _side_chosen(self, _: bool) -> None:
         self.shown_changed.emit()

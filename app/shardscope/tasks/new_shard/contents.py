@@ -32,7 +32,7 @@ from shardscope.tasks.form import side_button, switch
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_files, ask_folder
-from shardscope.widgets.table import TableModel
+from shardscope.widgets.table import Column, TableModel
 from shardscope.widgets.tick_box import TickBox
 
 MANIFEST_ENDING = ".jsonl"
@@ -165,12 +165,17 @@ _ROWS = 4
 
 
 class InputModel(TableModel):
-    titles = ("Name", "Type", "Size")
-    numbers = (2,)
     things: list[str]
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(
+            parent,
+            (
+                Column("Name", lambda path: Path(path).name or path, tip=str),
+                Column("Type", lambda path: self._counted[path].text if path in self._counted else "…", tip=str),
+                Column("Size", self._size, number=True, tip=str),
+            ),
+        )
         self.things = []
         self._counted: dict[str, Input] = {}
 
@@ -178,17 +183,8 @@ class InputModel(TableModel):
         self._counted = {one.path: one for one in counted.inputs}
         self.change()
 
-    def text(self, row: int, column: int) -> str:
-        path = self.things[row]
-        if column == 0:
-            return Path(path).name or path
-        found = self._counted.get(path)
-        if found is None:
-            return "…"
-        return found.text if column == 1 else size_text(found.size)
-
-    def tip(self, row: int, column: int) -> str:
-        return self.things[row]
+    def _size(self, path: str) -> str:
+        return size_text(self._counted[path].size) if path in self._counted else "…"
 
 
 class InputList(QTreeView):

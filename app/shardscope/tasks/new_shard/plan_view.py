@@ -32,7 +32,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QSizePolicy,
     QToolTip,
     QTreeView,
@@ -50,7 +49,8 @@ from shardscope.tasks.task_dialog import large_elided
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import SMALL, sized
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.layouts import lay
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip, paint_swatch
 
 Index = QModelIndex | QPersistentModelIndex
@@ -59,7 +59,6 @@ NAME, OBJECTS, SIZE, OFFSET = range(4)
 COLUMNS = ("Name", "Objects", "Size", "Offset")
 
 ABOUT = "≈ "
-"""Prefix of estimated numbers."""
 
 
 class PlanModel(QAbstractItemModel):
@@ -318,7 +317,7 @@ class PlanView(QWidget):
         self.exact = side_button(self.tr("Compute e&xactly"), self.exact_wanted.emit, "exactButton", doc)
         self.strip = PlanStrip(self)
         self.tree = QTreeView(self)
-        self.notes = QLabel(self)
+        self.notes = plain_label("", "planNotes", wrap=True)
         self.planned: Planned | None = None
         self._set_up_tree()
         self._lay_out()
@@ -346,25 +345,11 @@ class PlanView(QWidget):
         tree.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def _lay_out(self) -> None:
-        self.notes.setObjectName("planNotes")
-        self.notes.setWordWrap(True)
-        self.notes.setTextFormat(Qt.TextFormat.PlainText)
         self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self.headline)
-        words.addWidget(self.summary)
-        head = QHBoxLayout()
-        head.setSpacing(10)
-        head.addLayout(words, 1)
-        head.addWidget(self.exact, 0, Qt.AlignmentFlag.AlignVCenter)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addLayout(head)
-        column.addWidget(self.strip)
-        column.addWidget(self.tree, 1)
-        column.addWidget(self.notes)
+        words = lay(QVBoxLayout(), self.headline, self.summary, spacing=2)
+        head = lay(QHBoxLayout(), (words, 1), self.exact, spacing=10)
+        head.setAlignment(self.exact, Qt.AlignmentFlag.AlignVCenter)
+        lay(QVBoxLayout(self), head, self.strip, (self.tree, 1), self.notes, spacing=6)
 
     # --- what it is reported ---
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QBrush,
-    QFocusEvent,
     QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
@@ -34,24 +31,16 @@ from shardscope.widgets import theme
 from shardscope.widgets.fonts import mono
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip
 
-AROUND = 64
-"""Number of rows loaded above and below the screen."""
-
-BUCKETS = 2000
-"""Number of parts per file that the strip distinguishes."""
-
+ROWS_AROUND = 64
+PARTS = 2000
 WIDTHS = (32, 24, 16, 12, 8, 4)
-"""Possible bytes per row; the largest that fits is used."""
 
 _MARGIN = 8.0
 _TICK = 7.0
 
 
 class AlignedState(QObject):
-    """State shared by both sides: loaded rows, current row and current difference.
-
-    `chosen` carries the `DiffRun` found by `step`, or None; `counted` is emitted when all bytes were compared.
-    """
+    """State shared by both sides; `chosen` carries the `DiffRun` found by `step`, or None."""
 
     changed = Signal()
     chosen = Signal(object)
@@ -92,7 +81,7 @@ class AlignedState(QObject):
                 self.changed.emit()
                 self.counted.emit()
 
-        self._jobs.ask(lambda _, job: aligned.overview(BUCKETS, job.progress), take, key="overview", failed=self._fail)
+        self._jobs.ask(lambda _, job: aligned.overview(PARTS, job.progress), take, key="overview", failed=self._fail)
 
     def set_width(self, width: int, visible: int) -> None:
         """Set the bytes per row and the rows on the screen; keeps the current byte."""
@@ -140,7 +129,9 @@ class AlignedState(QObject):
         aligned = self.bytes
         if aligned is None:
             return
-        start = self.row if back else self._after()
+        start = self.row
+        if self.run is not None and not back:
+            start = self.run.row + _rows_of(self.run, self._width)
 
         def take(run: DiffRun | None) -> None:
             if aligned is not self.bytes:
@@ -151,16 +142,12 @@ class AlignedState(QObject):
                 self.changed.emit()
             self.chosen.emit(run)
 
-        def work(_: object, job: object) -> DiffRun | None:
-            return aligned.next_run(start, back=back, progress=job.progress)  # type: ignore[attr-defined]
-
-        self._jobs.ask(work, take, key="run", failed=self._fail)
-
-    def _after(self) -> int:
-        if self.run is None:
-            return self.row
-        length = max(stop - start for start, stop in (self.run.first, self.run.second))
-        return self.run.row + max(-(-length // self._width), 1)
+        self._jobs.ask(
+            lambda _, job: aligned.next_run(start, back=back, progress=job.progress),
+            take,
+            key="run",
+            failed=self._fail,
+        )
 
     def _moved(self) -> None:
         self._ask()
@@ -172,7 +159,7 @@ class AlignedState(QObject):
         self.changed.emit()
 
     def _ask(self) -> None:
-        """Load the rows on the screen in a job, for local files also `AROUND` rows above and below."""
+        """Load the rows on the screen in a job, for local files also `ROWS_AROUND` rows above and below."""
         aligned = self.bytes
         if aligned is None or not aligned.rows:
             return
@@ -180,7 +167,7 @@ class AlignedState(QObject):
         bottom = min(top + self.visible + 1, aligned.rows)
         if shown is not None and shown.top <= top and bottom <= shown.top + shown.offsets.shape[1]:
             return
-        around = 0 if self._jobs.remote else AROUND
+        around = 0 if self._jobs.remote else ROWS_AROUND
         first = max(top - around, 0)
         count = bottom + around - first
 
@@ -210,10 +197,6 @@ class AlignedHexView(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, round(5 * self._grid.row))
-
-    @property
-    def width_that_fits(self) -> int:
-        return next((width for width in WIDTHS if self._make_grid(width).width <= self.width()), WIDTHS[-1])
 
     @property
     def rows_that_fit(self) -> int:
@@ -266,38 +249,28 @@ class AlignedHexView(QWidget):
         self, painter: QPainter, palette: theme.Palette, shown: AlignedRows, first: int, count: int
     ) -> None:
         part = slice(first, first + count)
-        offsets, there = shown.offsets[self.side, part], shown.there[self.side, part]
-        differing = shown.differing[self.side, part]
-        self._paint_grounds(painter, palette, offsets, there, differing)
-        state = np.where(there, CellState.LOADED, CellState.BLANK).astype(np.uint8)
-        self._paint_bytes(painter, palette, self._cells(shown.data[self.side, part], state))
+        self._paint_grounds(painter, palette, shown, part)
+        self._paint_bytes(painter, palette, shown.data[self.side, part], shown.there[self.side, part])
         # Draw differences twice, half a pixel apart: bold without changing the width.
         painter.translate(0.6, 0)
-        bold = np.where(differing, CellState.LOADED, CellState.BLANK).astype(np.uint8)
-        self._paint_bytes(painter, palette, self._cells(shown.data[self.side, part], bold))
+        self._paint_bytes(painter, palette, shown.data[self.side, part], shown.differing[self.side, part])
         painter.translate(-0.6, 0)
-        self._paint_gutter(painter, palette, offsets)
+        self._paint_gutter(painter, palette, shown.offsets[self.side, part])
         self._paint_current(painter, palette, count)
 
-    @staticmethod
-    def _cells(data: NDArray[np.uint8], state: NDArray[np.uint8]) -> ByteCells:
-        blank = np.zeros(data.shape, np.uint16)
-        return ByteCells(0, data, state, blank, np.zeros(data.shape, np.uint8), NO_RUN, ())
-
-    def _paint_bytes(self, painter: QPainter, palette: theme.Palette, cells: ByteCells) -> None:
+    def _paint_bytes(
+        self, painter: QPainter, palette: theme.Palette, data: NDArray[np.uint8], wanted: NDArray[np.bool_]
+    ) -> None:
+        state = np.where(wanted, CellState.LOADED, CellState.BLANK).astype(np.uint8)
+        blank, parity = np.zeros(data.shape, np.uint16), np.zeros(data.shape, np.uint8)
+        cells = ByteCells(0, data, state, blank, parity, NO_RUN, ())
         self._glyphs.bytes(painter, cells, palette.text, palette.zero)
 
-    def _paint_grounds(
-        self,
-        painter: QPainter,
-        palette: theme.Palette,
-        offsets: NDArray[np.int64],
-        there: NDArray[np.bool_],
-        differing: NDArray[np.bool_],
-    ) -> None:
+    def _paint_grounds(self, painter: QPainter, palette: theme.Palette, shown: AlignedRows, part: slice) -> None:
         grid, thin = self._grid, self._grid.rounded(2)
+        there, differing = shown.there[self.side, part], shown.differing[self.side, part]
         hatch = QBrush(palette.missing, Qt.BrushStyle.BDiagPattern)
-        for row, offset in enumerate(offsets.tolist()):
+        for row, offset in enumerate(shown.offsets[self.side, part].tolist()):
             y = grid.row_y(row)
             filled = int(there[row].sum())
             self._paint_ground(painter, palette, row, offset, (0, filled), 0)
@@ -315,14 +288,11 @@ class AlignedHexView(QWidget):
         self, painter: QPainter, palette: theme.Palette, row: int, offset: int, cells: tuple[int, int], parity: int
     ) -> None:
         start, stop = cells
-        for section in sections_in(self._sections, offset + start, offset + stop):
+        sections = self.state.sides.sections[self.side] if self.state.sides is not None else ()
+        for section in sections_in(sections, offset + start, offset + stop):
             block = Block(row, row + 1, max(section.start - offset, start), min(section.stop - offset, stop))
             for which in HexPart:
                 painter.fillRect(self._grid.rect(block, which), palette.section(section.role, parity))
-
-    @property
-    def _sections(self) -> Sequence[Section]:
-        return self.state.sides.sections[self.side] if self.state.sides is not None else ()
 
     def _paint_gutter(self, painter: QPainter, palette: theme.Palette, offsets: NDArray[np.int64]) -> None:
         grid = self._grid
@@ -339,10 +309,7 @@ class AlignedHexView(QWidget):
     def _paint_current(self, painter: QPainter, palette: theme.Palette, count: int) -> None:
         grid, run = self._grid, self.state.run
         row = self.state.row - self.state.scroller.top
-        rows = 1
-        if run is not None:
-            length = max(stop - start for start, stop in (run.first, run.second))
-            rows = max(-(-length // grid.layout.width), 1)
+        rows = 1 if run is None else _rows_of(run, grid.layout.width)
         if row + rows <= 0 or row >= count:
             return
         painter.setPen(Qt.PenStyle.NoPen)
@@ -356,7 +323,8 @@ class AlignedHexView(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.state.set_width(self.width_that_fits, self.rows_that_fit)
+        fitting = (width for width in WIDTHS if self._make_grid(width).width <= self.width())
+        self.state.set_width(next(fitting, WIDTHS[-1]), self.rows_that_fit)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         self.state.scroller.roll(-event.angleDelta().y() / 120 * 3)
@@ -382,18 +350,10 @@ class AlignedHexView(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.update()
 
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.update()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            self.update()
+def _rows_of(run: DiffRun, width: int) -> int:
+    length = max(stop - start for start, stop in (run.first, run.second))
+    return max(-(-length // width), 1)
 
 
 def _stretches(differing: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -411,7 +371,7 @@ class DiffStrip(QWidget):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._scale = StripScale(0, (), 1)
-        state.changed.connect(self._changed)
+        state.changed.connect(self._rescale)
 
     def sizeHint(self) -> QSize:
         high = QFontMetricsF(self.font()).height() + LABEL_GAP + STRIP_HEIGHT + _TICK + 6
@@ -420,16 +380,13 @@ class DiffStrip(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(60, self.sizeHint().height())
 
-    def _changed(self) -> None:
-        self._rescale()
-        self.update()
-
     def _rescale(self) -> None:
         sides, width = self.state.sides, self.width() - 2 * _MARGIN
         size = sides.sizes[self.side] if sides is not None else 0
         sections: tuple[Section, ...] = sides.sections[self.side] if sides is not None else ()
-        if size != self._scale.size or width != self._scale.width or sections != tuple(self._scale.sections):
+        if (size, width, sections) != (self._scale.size, self._scale.width, tuple(self._scale.sections)):
             self._scale = StripScale(size, sections, width)
+        self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self._rescale()

@@ -32,8 +32,9 @@ class ShardPair:
     def __init__(self, first: Shard, second: Shard) -> None:
         self.first, self.second = first, second
         self._lock = threading.Lock()
-        self._users = 0
-        self._closing = self._closed = False
+        # The first user is the opener, until it calls `close`.
+        self._users = 1
+        self._closing = False
 
     @contextmanager
     def used(self) -> Iterator[ShardPair]:
@@ -45,22 +46,22 @@ class ShardPair:
         try:
             yield self
         finally:
-            with self._lock:
-                self._users -= 1
-            self._close_unused()
+            self._release()
 
     def close(self) -> None:
         with self._lock:
-            self._closing = True
-        self._close_unused()
-
-    def _close_unused(self) -> None:
-        with self._lock:
-            if self._closed or not self._closing or self._users:
+            if self._closing:
                 return
-            self._closed = True
-        self.first.close()
-        self.second.close()
+            self._closing = True
+        self._release()
+
+    def _release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            unused = not self._users
+        if unused:
+            self.first.close()
+            self.second.close()
 
 
 @dataclass(frozen=True)
@@ -94,14 +95,10 @@ class BytesSideBySide:
     names: tuple[str, str]
     sizes: tuple[int, int]
     sections: tuple[tuple[Section, ...], tuple[Section, ...]]
-    remote: bool
 
 
 class DiffJobs(QObject):
-    """Jobs of one window: `compared` carries a `ComparedPair`, `failed` a message, `progressed` the job.
-
-    The jobs belong to no document: they continue when tabs are switched or closed.
-    """
+    """Jobs of one window; they belong to no document, so they continue when tabs are switched or closed."""
 
     compared = Signal(object)
     failed = Signal(object)
@@ -123,9 +120,14 @@ class DiffJobs(QObject):
     def begin(self, *, contents: bool) -> None:
         title = self.tr("Diff {0} and {1}").format(*(request.name for request in self.requests))
         work = partial(_compared, self.pair, self.requests, contents)
-        # The scope is the window, so that the job continues when tabs are switched.
         self.job = self._jobs.submit(
-            work, key="compare", pool=Pool.CPU, title=title, done=self._take, discard=_close_found, scope=self
+            work,
+            key="compare",
+            pool=Pool.CPU,
+            title=title,
+            done=self._take,
+            discard=lambda found: found.pair.close(),
+            scope=self,
         )
 
     def cancel(self) -> None:
@@ -141,7 +143,6 @@ class DiffJobs(QObject):
         failed: Callable[[str], object] | None = None,
         pool: Pool = Pool.IO,
     ) -> None:
-        """Run a job that keeps the shards open; a new job with the same key replaces the old one."""
         pair = self.pair
         if pair is None:
             return
@@ -161,13 +162,11 @@ class DiffJobs(QObject):
         self._jobs.submit(run, key=key, pool=pool, priority=JobPriority.SCREEN, done=done, scope=self)
 
     def align(self, found: ShardDiff, names: tuple[str, str], take: Callable[[BytesSideBySide], object]) -> None:
-        remote = self.remote
-
         def work(pair: ShardPair, _: Job) -> BytesSideBySide:
             aligned = byte_diff(found, pair.first, pair.second, members=names)
             sections = pair.first.sections_of(names[0]), pair.second.sections_of(names[1])
             sizes = aligned.sources[0].size, aligned.sources[1].size
-            return BytesSideBySide(aligned, names, sizes, sections, remote)
+            return BytesSideBySide(aligned, names, sizes, sections)
 
         self.ask(work, take, key="align")
 
@@ -190,10 +189,6 @@ class DiffJobs(QObject):
             self.cancelled.emit()
         else:
             self.failed.emit(error_text(error))
-
-
-def _close_found(found: ComparedPair) -> None:
-    found.pair.close()
 
 
 def _compared(

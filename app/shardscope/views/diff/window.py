@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from enum import IntEnum
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QDialog,
     QGridLayout,
@@ -63,14 +62,8 @@ SIGNS = {
 }
 
 
-class DiffColumn(IntEnum):
-    CHANGE = 0
-    KEY = 1
-    FIRST_SIZE = 2
-    SECOND_SIZE = 3
-    FIRST_OFFSET = 4
-    SECOND_OFFSET = 5
-
+KEY, FIRST_OFFSET = 1, 4
+"""Columns of the key and of the first offset."""
 
 VALUES: tuple[Callable[[ComparedPair], NDArray[np.integer]], ...] = (
     lambda compared: compared.found.kinds,
@@ -80,14 +73,11 @@ VALUES: tuple[Callable[[ComparedPair], NDArray[np.integer]], ...] = (
     lambda compared: compared.columns[0].start,
     lambda compared: compared.columns[1].start,
 )
-"""Values of each `DiffColumn` by the numbers of objects, -1 if missing; for the key its row on the left."""
+"""Values of each column by object number, -1 if missing; for the key its row on the left."""
 
 
 class DiffObjectModel(TableModel):
-    """Entries are the numbers of objects in the comparison.
-
-    `wanted` requests the keys of a page and carries its number and objects; `resorted` requests the rows in `order`.
-    """
+    """Entries are object numbers; `wanted` requests the keys of a page, `resorted` the numbers in `order`."""
 
     things: I64 = np.zeros(0, np.int64)
     sortable = True
@@ -101,10 +91,10 @@ class DiffObjectModel(TableModel):
             (
                 Column("Change", self._change, tip=self._change_tip),
                 Column("Key", str, 120, stretched=True),
-                Column("Size left", partial(self._number, DiffColumn.FIRST_SIZE), number=True),
-                Column("Size right", partial(self._number, DiffColumn.SECOND_SIZE), number=True),
-                Column("Offset left", partial(self._number, DiffColumn.FIRST_OFFSET), number=True),
-                Column("Offset right", partial(self._number, DiffColumn.SECOND_OFFSET), number=True),
+                Column("Size left", partial(self._number, 2), number=True),
+                Column("Size right", partial(self._number, 3), number=True),
+                Column("Offset left", partial(self._number, FIRST_OFFSET), number=True),
+                Column("Offset right", partial(self._number, FIRST_OFFSET + 1), number=True),
             ),
         )
         self.compared: ComparedPair | None = None
@@ -130,10 +120,18 @@ class DiffObjectModel(TableModel):
         self._keys[page] = keys
         while len(self._keys) > MOST_PAGES:
             self._keys.popitem(last=False)
-        self.change(page * PAGE, min((page + 1) * PAGE, len(self.things)) - 1, DiffColumn.KEY)
+        self.change(page * PAGE, min((page + 1) * PAGE, len(self.things)) - 1, KEY)
 
     def text(self, row: int, column: int) -> str:
-        return self._key(row) if column == DiffColumn.KEY else super().text(row, column)
+        if column != KEY:
+            return super().text(row, column)
+        page = row // PAGE
+        if page in self._keys:
+            return self._keys[page][row % PAGE]
+        if page not in self._asked:
+            self._asked.add(page)
+            self.wanted.emit(page, self.things[page * PAGE : (page + 1) * PAGE])
+        return "…"
 
     def _change(self, number: int) -> str:
         assert self.compared is not None
@@ -144,19 +142,10 @@ class DiffObjectModel(TableModel):
         why = self.compared.found.unread.get(int(number), "") if self.compared is not None else ""
         return "\n".join(part for part in (self._change(number), why) if part)
 
-    def _number(self, column: DiffColumn, number: int) -> str:
+    def _number(self, column: int, number: int) -> str:
         assert self.compared is not None
         value = int(VALUES[column](self.compared)[number])
-        return "–" if value < 0 else offset_words(value) if column >= DiffColumn.FIRST_OFFSET else f"{value:,}"
-
-    def _key(self, row: int) -> str:
-        page = row // PAGE
-        if page in self._keys:
-            return self._keys[page][row % PAGE]
-        if page not in self._asked:
-            self._asked.add(page)
-            self.wanted.emit(page, self.things[page * PAGE : (page + 1) * PAGE])
-        return "…"
+        return "–" if value < 0 else offset_words(value) if column >= FIRST_OFFSET else f"{value:,}"
 
 
 def keys_of(compared: ComparedPair, numbers: I64, pair: ShardPair, _: Job) -> list[str]:
@@ -173,7 +162,7 @@ def keys_of(compared: ComparedPair, numbers: I64, pair: ShardPair, _: Job) -> li
 
 def sorted_numbers(compared: ComparedPair, numbers: I64, column: int, down: bool, pair: ShardPair, job: Job) -> I64:
     """Return object numbers sorted by a column. Runs in a job; the key column reads all keys."""
-    if column == DiffColumn.KEY:
+    if column == KEY:
         texts: list[str] = []
         for at in range(0, len(numbers), 1 << 14):
             job.check()
@@ -387,16 +376,19 @@ class DiffWindow(QDialog):
         return below
 
     def _connect(self) -> None:
-        self.jobs.compared.connect(self._take)
-        self.jobs.failed.connect(self._failed)
-        self.jobs.cancelled.connect(self._cancelled)
-        self.jobs.progressed.connect(self._progressed)
-        self.objects.wanted.connect(self._ask_keys)
-        self.table.selectionModel().currentRowChanged.connect(self._row_chosen)
-        self.objects.resorted.connect(self._fill)
-        self.state.chosen.connect(self._show_run)
-        self.state.counted.connect(self._show_counted)
-        self.state.failed.connect(lambda words: self.say(words, error=True))
+        for signal, slot in (
+            (self.jobs.compared, self._take),
+            (self.jobs.failed, lambda words: self._stopped(words, error=True)),
+            (self.jobs.cancelled, lambda: self._stopped(self.tr("Cancelled"))),
+            (self.jobs.progressed, self._progressed),
+            (self.table.selectionModel().currentRowChanged, self._row_chosen),
+            (self.objects.wanted, self._ask_keys),
+            (self.objects.resorted, self._fill),
+            (self.state.chosen, self._show_run),
+            (self.state.counted, lambda: self.headline.set_text(self._verdict())),
+            (self.state.failed, lambda words: self.say(words, error=True)),
+        ):
+            signal.connect(slot)
 
     # --- what was found ---
 
@@ -404,7 +396,7 @@ class DiffWindow(QDialog):
         self.compared = compared
         found = compared.found
         self._set_busy(False)
-        self.headline.set_text(self._verdict(compared))
+        self.headline.set_text(self._verdict())
         self.contents.setVisible(found.compared is DiffDepth.SIZES)
         self.fields.show_things(compared.fields)
         self.members.show_things(found.shards)
@@ -420,9 +412,11 @@ class DiffWindow(QDialog):
         if names is None and not self._damage:
             self.say(self.tr("No shard in common. Select an object to see its bytes."))
         if names is not None:
-            self._align(names)
+            self.jobs.align(found, names, self._show_bytes)
 
-    def _verdict(self, compared: ComparedPair) -> str:
+    def _verdict(self) -> str:
+        compared = self.compared
+        assert compared is not None
         found = compared.found
         differing = sum(row[1] != row[2] for row in compared.fields)
         words = self.tr("Objects equal") if found.equal else self.tr("Objects differ")
@@ -448,9 +442,8 @@ class DiffWindow(QDialog):
             return
         kinds = [CODES[kind] for kind, chip in self.chips.items() if chip.isChecked()]
         found = compared.found
-        every = found.differing
-        if self.chips[DiffKind.EQUAL].isChecked():
-            every = np.concatenate([every, np.flatnonzero(found.kinds == CODES[DiffKind.EQUAL])])
+        equal = np.flatnonzero(found.kinds == CODES[DiffKind.EQUAL])
+        every = np.concatenate([found.differing, equal])
         numbers = every[np.isin(found.kinds[every], kinds)]
         column, order = self.objects.order
         if column < 0:
@@ -461,12 +454,12 @@ class DiffWindow(QDialog):
 
     def _ask_keys(self, page: int, numbers: NDArray[np.int64]) -> None:
         compared = self.compared
-        if compared is not None:
-            take = partial(self.objects.take_keys, numbers, page)
-            self.jobs.ask(partial(keys_of, compared, numbers), take, key=f"keys {page}")
+        assert compared is not None
+        take = partial(self.objects.take_keys, numbers, page)
+        self.jobs.ask(partial(keys_of, compared, numbers), take, key=f"keys {page}")
 
-    def _row_chosen(self, now: QModelIndex, _: QModelIndex) -> None:
-        if now.isValid() and self.compared is not None:
+    def _row_chosen(self, now: QModelIndex) -> None:
+        if now.isValid():
             self.choose(int(self.objects.things[now.row()]))
 
     def choose(self, number: int) -> None:
@@ -488,19 +481,13 @@ class DiffWindow(QDialog):
         if shown is not None and shown.names == (names[0], names[1]):
             self._go()
         else:
-            self._align((names[0], names[1]))
-
-    def _align(self, names: tuple[str, str]) -> None:
-        compared = self.compared
-        if compared is not None:
-            self.jobs.align(compared.found, names, self._show_bytes)
+            self.jobs.align(compared.found, (names[0], names[1]), self._show_bytes)
 
     def _show_bytes(self, sides: BytesSideBySide) -> None:
         self.state.show_bytes(sides)
         for title, request, name in zip(self.titles, self.jobs.requests, sides.names, strict=True):
-            shown = _titled(request)
-            title.set_text(f"{shown} › {name}" if name else shown)
-        if not sides.remote or (self.compared and self.compared.found.compared is DiffDepth.CONTENTS):
+            title.set_text(" › ".join(part for part in (_titled(request), name) if part))
+        if not self.jobs.remote or (self.compared and self.compared.found.compared is DiffDepth.CONTENTS):
             self.state.count()
         if self._number is not None:
             self._go()
@@ -513,10 +500,6 @@ class DiffWindow(QDialog):
             if columns.start[number] >= 0:
                 self.state.go_to(side, int(columns.start[number]))
                 return
-
-    def _show_counted(self) -> None:
-        if self.compared:
-            self.headline.set_text(self._verdict(self.compared))
 
     def _show_run(self, run: DiffRun | None) -> None:
         if run is None:
@@ -553,16 +536,9 @@ class DiffWindow(QDialog):
             self.progress.setRange(0, 1000)
             self.progress.setValue(1000 * job.done_amount // job.total_amount)
 
-    def _failed(self, words: str) -> None:
-        self._stopped()
-        self.say(words, error=True)
-
-    def _cancelled(self) -> None:
-        self._stopped()
-        self.say(self.tr("Cancelled"))
-
-    def _stopped(self) -> None:
+    def _stopped(self, words: str, *, error: bool = False) -> None:
         self._set_busy(False)
+        self.say(words, error=error)
         if self.compared is None:
             self.headline.set_text(self.tr("Not compared"))
             for button in (self.next, self.previous):
@@ -570,13 +546,7 @@ class DiffWindow(QDialog):
 
     def done(self, result: int) -> None:
         self.jobs.stop()
-        self.jobs.cancel()
         super().done(result)
-
-    def closeEvent(self, event: QCloseEvent) -> None:
-        self.jobs.stop()
-        self.jobs.cancel()
-        super().closeEvent(event)
 
 
 def _titled(request: OpenRequest) -> str:

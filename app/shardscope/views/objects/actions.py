@@ -11,7 +11,7 @@ from PySide6.QtCore import QByteArray, QMimeData, QObject, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QWidget
 
-from shardcore import ObjectRef, Shard, ShardError, State
+from shardcore import Shard, ShardError, State
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import ends_reading
 from shardcore.model.text import key_text, plural
@@ -27,11 +27,8 @@ from shardscope.views.objects.table import ObjectTable
 T = TypeVar("T")
 Row = tuple[str | int | None, ...]
 
-MAX_KEYS = 1_000_000
-"""Maximum number of keys copied."""
-
-MAX_ROWS = 100_000
-"""Maximum number of rows copied."""
+MOST_COPIED_KEYS = 1_000_000
+MOST_COPIED_ROWS = 100_000
 
 
 class ObjectActions(QObject):
@@ -94,9 +91,9 @@ class ObjectActions(QObject):
     def copy(self) -> None:
         chosen = self._table.selected_ranges()
         self._keys(
-            chosen.head(MAX_KEYS),
+            chosen.head(MOST_COPIED_KEYS),
             lambda keys: (len(keys), QByteArray("\n".join(map(key_text, keys)).encode())),
-            lambda found: self._copied(*found, "key", MAX_KEYS, len(chosen)),
+            lambda found: self._copied(*found, "key", MOST_COPIED_KEYS, len(chosen)),
         )
 
     def _copy_rows(self, text_of: Callable[[list[str], list[Row]], str]) -> None:
@@ -107,7 +104,7 @@ class ObjectActions(QObject):
 
         def work(shard: Shard, job: Job) -> tuple[int, QByteArray]:
             values: list[Row] = []
-            for rows in chosen.head(MAX_ROWS).pieces():
+            for rows in chosen.head(MOST_COPIED_ROWS).pieces():
                 job.check()
                 page = RowPage.read(shard, shard.objects, rows)
                 values += zip(*(column.known(page) for column in columns), strict=True)
@@ -115,7 +112,7 @@ class ObjectActions(QObject):
 
         self._session.ask(
             work,
-            lambda found: self._copied(*found, "row", MAX_ROWS, len(chosen)),
+            lambda found: self._copied(*found, "row", MOST_COPIED_ROWS, len(chosen)),
             failed="Cannot read the rows",
             key=("rows", self),
         )
@@ -174,7 +171,8 @@ class ObjectActions(QObject):
                 if ref.state is State.UNUSED:
                     continue
                 try:
-                    last = _digest(shard, ref, job)
+                    digest, size = sha256_of(shard.stream(ref), lambda _: job.check())
+                    last = f"readable: {size:,} bytes, sha256 {digest}"
                     sound += 1
                 except ShardError as error:
                     if ends_reading(error):
@@ -196,9 +194,14 @@ class ObjectActions(QObject):
             if job is not None:
                 job.note = text
 
-        title = f"Verify {plural(len(chosen), 'object')}"
-        priority = JobPriority.SCAN
-        job = self._session.ask(work, take, failed="Not verified", pool=Pool.CPU, priority=priority, title=title)
+        job = self._session.ask(
+            work,
+            take,
+            failed="Not verified",
+            pool=Pool.CPU,
+            priority=JobPriority.SCAN,
+            title=f"Verify {plural(len(chosen), 'object')}",
+        )
         return job
 
 
@@ -209,8 +212,3 @@ def _table_text(names: list[str], rows: list[Row]) -> str:
 
 def _json_text(names: list[str], rows: list[Row]) -> str:
     return json.dumps([dict(zip(names, row, strict=True)) for row in rows], ensure_ascii=False, indent=1)
-
-
-def _digest(shard: Shard, ref: ObjectRef, job: Job) -> str:
-    digest, size = sha256_of(shard.stream(ref), lambda _: job.check())
-    return f"readable: {size:,} bytes, sha256 {digest}"

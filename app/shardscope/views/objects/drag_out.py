@@ -1,13 +1,8 @@
-"""Dragging objects and nodes to other programs as files, and copying them as files.
-
-Programs may read the files before the drop, so small selections are written in a job when the mouse is pressed.
-Large ones are written when a drag starts, and can be dropped when they are ready.
-"""
+"""Dragging objects and nodes to other programs as files, and copying them as files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from PySide6.QtCore import QEvent, QMimeData, QModelIndex, QObject, QPoint, QPointF, QRectF, Qt, QTimer, QUrl
 from PySide6.QtGui import (
@@ -36,7 +31,6 @@ from shardscope.views.objects.temporary_files import (
     Prepared,
     TooLarge,
     prepare,
-    prepare_node,
 )
 from shardscope.widgets import theme
 
@@ -100,8 +94,8 @@ _Then = Callable[[Prepared], None]
 class DragOut(QObject):
     """Makes the selection of a view draggable; owned by the view.
 
-    `selected` returns rows of `Shard.objects` (at most `MOST_FILES` + 1 are used) or a node.
-    Up to `small` bytes are written on mouse press.
+    Other programs may read the files before the drop, so up to `small` bytes are written on mouse press, more when a
+    drag starts. `selected` returns rows of `Shard.objects` (at most `MOST_FILES` + 1 are used) or a node.
     """
 
     def __init__(self, session: Session, view: QWidget, selected: Selected, *, small: int = SMALL) -> None:
@@ -152,14 +146,14 @@ class DragOut(QObject):
         # The table may already be deleted when its last events arrive.
         if watched is not self._port or not isinstance(event, QMouseEvent):
             return False
-        kinds = QEvent.Type
-        handlers = {
-            kinds.MouseButtonPress: self._press,
-            kinds.MouseMove: self._move,
-            kinds.MouseButtonRelease: self._release,
-        }
-        handler = handlers.get(event.type())
-        return handler is not None and handler(event)
+        match event.type():
+            case QEvent.Type.MouseButtonPress:
+                return self._press(event)
+            case QEvent.Type.MouseMove:
+                return self._move(event)
+            case QEvent.Type.MouseButtonRelease:
+                return self._release(event)
+        return False
 
     def _press(self, event: QMouseEvent) -> bool:
         self._pressed = self._kept = None
@@ -239,15 +233,16 @@ class DragOut(QObject):
         self._submit(shard, key, whole=whole)
 
     def _submit(self, shard: Shard, key: _Key, *, whole: bool) -> None:
-        chosen, old, limit = key[2], self._ready.get(key), self._limit(whole)
+        chosen, old = key[2], self._ready.get(key)
+        limit = None if whole else self.small
+        if self._session.request.is_remote:
+            limit = FAR_MOST if whole else min(self.small, FAR_SMALL)
         deleted = self._session.request.deleted
 
         def work(job: Job) -> Prepared | None:
             if old is not None and old.there:
                 return old
             try:
-                if isinstance(chosen, DraggedNode):
-                    return prepare_node(shard, chosen, self._folders, job.progress, limit=limit, deleted=deleted)
                 return prepare(shard, chosen, self._folders, job.progress, limit=limit, deleted=deleted)
             except TooLarge:
                 return None
@@ -260,7 +255,9 @@ class DragOut(QObject):
             if error is not None:
                 self._failed(error, report=then is not None)
             elif prepared is not None:
-                self._keep(key, prepared)
+                for other in [other for other in self._ready if other not in self._handed and other != key]:
+                    self._drop(self._ready.pop(other))
+                self._ready[key] = prepared
                 if then is not None:
                     self._hand_over(key, prepared, then)
             elif then is not None and whole:
@@ -272,7 +269,11 @@ class DragOut(QObject):
         what = chosen.name if isinstance(chosen, DraggedNode) else plural(len(chosen), "object")
         title = f"Prepare {what} to drag" if whole and old is None else ""
         job = self._session.jobs.submit(
-            work, key=("drag", self), title=title, done=done, discard=partial(_discard, old)
+            work,
+            key=("drag", self),
+            title=title,
+            done=done,
+            discard=lambda prepared: prepared.remove() if prepared is not None and prepared is not old else None,
         )
         self._job, self._asked = job, key
         self._catch_escape(wanted=True)
@@ -280,16 +281,6 @@ class DragOut(QObject):
     def _catch_escape(self, *, wanted: bool) -> None:
         if self._view is not self._port:
             (self._view.installEventFilter if wanted else self._view.removeEventFilter)(self)
-
-    def _limit(self, whole: bool) -> int | None:
-        if self._session.request.is_remote:
-            return FAR_MOST if whole else min(self.small, FAR_SMALL)
-        return None if whole else self.small
-
-    def _keep(self, key: _Key, prepared: Prepared) -> None:
-        for other in [other for other in self._ready if other not in self._handed and other != key]:
-            self._drop(self._ready.pop(other))
-        self._ready[key] = prepared
 
     def _drop(self, prepared: Prepared) -> None:
         self._session.jobs.submit(lambda _: prepared.remove(), priority=JobPriority.PREFETCH, lasting=True)
@@ -304,19 +295,18 @@ class DragOut(QObject):
         if prepared.left_out:
             one = self.tr("1 tombstoned object skipped: extract it instead")
             several = self.tr("{0} tombstoned objects skipped: extract them instead")
-            left_out = prepared.left_out
-            self._session.say(one if left_out == 1 else several.format(f"{left_out:,}"), failed=True)
+            words = one if prepared.left_out == 1 else several.format(f"{prepared.left_out:,}")
+            self._session.say(words, failed=True)
         if prepared.files:
             self._handed.add(key)
             then(prepared)
 
     def _failed(self, error: BaseException, *, report: bool) -> None:
         QToolTip.hideText()
-        if isinstance(error, Cancelled):
-            return
-        self._session.watch.note_error(error)
-        if report:
-            self._session.report_error(self.tr("Cannot create the files"), error)
+        if not isinstance(error, Cancelled):
+            self._session.watch.note_error(error)
+            if report:
+                self._session.report_error(self.tr("Cannot create the files"), error)
 
     def _cancel(self) -> None:
         if self._job is not None:
@@ -329,10 +319,10 @@ class DragOut(QObject):
             QToolTip.showText(QCursor.pos(), self.tr("Preparing {0} % · Esc cancels").format(share), self._view)
 
     def _forget(self) -> None:
-        for key in list(self._ready):
-            prepared = self._ready.pop(key)
+        for key, prepared in self._ready.items():
             if key not in self._handed:
                 self._drop(prepared)
+        self._ready.clear()
         self._handed.clear()
         self._pressed = self._kept = None
 
@@ -353,11 +343,6 @@ class DragOut(QObject):
         drag.setPixmap(pixmap)
         drag.setHotSpot(QPoint(-10, -6))
         drag.exec(Qt.DropAction.CopyAction, Qt.DropAction.CopyAction)
-
-
-def _discard(old: Prepared | None, prepared: Prepared | None) -> None:
-    if prepared is not None and prepared is not old:
-        prepared.remove()
 
 
 def _mime(prepared: Prepared, *, clipboard: bool = False) -> QMimeData:

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QFont
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
 
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
 from shardcore.model.text import shown
@@ -20,14 +19,13 @@ from shardscope.session.object_filter import STATES
 from shardscope.session.object_rows import RowRanges
 from shardscope.session.session import Session
 from shardscope.widgets.plain_text import tip
+from shardscope.widgets.table import Index
 
 Values = Sequence[str | int | None]
 
 
 @dataclass(frozen=True)
 class RowPage:
-    """Some rows as they were read."""
-
     shard: Shard
     objects: Objects
     columns: ObjectColumns
@@ -36,6 +34,18 @@ class RowPage:
     @classmethod
     def read(cls, shard: Shard, objects: Objects, rows: NDArray[np.int64]) -> RowPage:
         return cls(shard, objects, *objects.page(rows, sizes=True))
+
+
+def _from(name: str) -> Callable[[RowPage], Values]:
+    return lambda page: getattr(page.columns, name).tolist()
+
+
+def _kinds(page: RowPage) -> Values:
+    return [page.objects.kinds[kind] for kind in page.columns.kind.tolist()]
+
+
+def _states(page: RowPage) -> Values:
+    return [STATES[state] for state in page.columns.state.tolist()]
 
 
 def _codecs(page: RowPage) -> Values:
@@ -56,10 +66,8 @@ class ObjectColumn:
     Attributes:
         order: Name by which `object_rows` sorts.
         values: Values of the rows of a page; numbers below 0 are unknown.
-        number: Right-aligned and never cut.
         offset: Shown in the notation of offsets.
-        muted: Painted in the muted colour.
-        digits: Minimum width of a text in digits.
+        stretched: Takes the remaining width.
     """
 
     name: str
@@ -70,7 +78,7 @@ class ObjectColumn:
     number: bool = True
     offset: bool = False
     muted: bool = False
-    digits: int = 12
+    stretched: bool = False
 
     @property
     def alignment(self) -> int:
@@ -93,45 +101,17 @@ class ObjectColumn:
 
 
 COLUMNS = (
+    ObjectColumn("row", "Row", "Row number: slot, entry or chunk.", "slot", _from("row"), muted=True),
+    ObjectColumn("key", "Key", "Key of the object.", "key", lambda page: page.keys, number=False, stretched=True),
+    ObjectColumn("kind", "Kind", "Kind of object.", "kind", _kinds, number=False),
     ObjectColumn(
-        "row", "Row", "Row number: slot, entry or chunk.", "slot", lambda page: page.columns.row.tolist(), muted=True
+        "state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", _states, number=False
     ),
-    ObjectColumn("key", "Key", "Key of the object.", "key", lambda page: page.keys, number=False, digits=14),
+    ObjectColumn("size", "Size", "Size of the decoded content in bytes.", "size", _from("size")),
     ObjectColumn(
-        "kind",
-        "Kind",
-        "Kind of object.",
-        "kind",
-        lambda page: [page.objects.kinds[kind] for kind in page.columns.kind.tolist()],
-        number=False,
+        "stored", "Stored", "Stored size of the content in bytes.", "stored", _from("stored_size"), muted=True
     ),
-    ObjectColumn(
-        "state",
-        "State",
-        "live, unused, deleted, external, tombstoned or damaged.",
-        "state",
-        lambda page: [STATES[state] for state in page.columns.state.tolist()],
-        number=False,
-    ),
-    ObjectColumn(
-        "size", "Size", "Size of the decoded content in bytes.", "size", lambda page: page.columns.size.tolist()
-    ),
-    ObjectColumn(
-        "stored",
-        "Stored",
-        "Stored size of the content in bytes.",
-        "stored",
-        lambda page: page.columns.stored_size.tolist(),
-        muted=True,
-    ),
-    ObjectColumn(
-        "start",
-        "Offset",
-        "Offset of the stored content.",
-        "offset",
-        lambda page: page.columns.start.tolist(),
-        offset=True,
-    ),
+    ObjectColumn("start", "Offset", "Offset of the stored content.", "offset", _from("start"), offset=True),
     ObjectColumn("codec", "Codec", "Codec of the stored content.", "codec", _codecs, number=False, muted=True),
     ObjectColumn("shard", "Shard", "Shard of the data set that contains the object.", "shard", _members, number=False),
 )
@@ -146,8 +126,6 @@ class RowTexts(NamedTuple):
 
 
 class LoadedPage:
-    """Page of rows with their texts, which are computed once."""
-
     def __init__(self, rows: RowPage, columns: Sequence[ObjectColumn]) -> None:
         self.rows = rows
         self.write(columns)
@@ -167,25 +145,16 @@ class LoadedPage:
 PAGE = 32
 """Number of rows loaded by one job; small, since the size of a remote row may cost a request."""
 
-PAGES = 512
-"""Maximum number of cached pages."""
+MOST_CACHED_PAGES = 512
 
 MAX_WAITING = 6
 """Maximum number of pending pages; older ones are cancelled, since they left the screen."""
 
 MANY_PLACES = 200_000
-"""Number of rows above which `place_of` is too slow for the GUI thread."""
 
-ROW_ROLE = int(Qt.ItemDataRole.UserRole)
-"""Item role of the row number in `Shard.objects`."""
+_TEXT_ROLES = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole)
 
-KEY_ROLE = ROW_ROLE + 1
-"""Item role of the key as text, or None."""
-
-STATE_ROLE = ROW_ROLE + 2
-"""Item role of the `State`; None while it is unknown."""
-
-Index = QModelIndex | QPersistentModelIndex
+STRUCK = (State.DELETED, State.TOMBSTONED)
 
 
 class ObjectModel(QAbstractTableModel):
@@ -231,11 +200,7 @@ class ObjectModel(QAbstractTableModel):
             "shard": isinstance(self._session.shard, DataSet),
         }
         self.columns = tuple(column for column in COLUMNS if has.get(column.name, True))
-        self._reset(None)
-
-    def set_rows(self, rows: NDArray[np.integer] | None) -> None:
-        """Show these rows in this order; None shows all in the order of the format."""
-        self._reset(rows)
+        self.set_rows(None)
 
     @property
     def listed(self) -> bool:
@@ -246,16 +211,21 @@ class ObjectModel(QAbstractTableModel):
         """Half-open range of places (indices into the shown order) of the current block."""
         return self._first, min(self._first + self._most, self.total)
 
+    @property
+    def block_number(self) -> int:
+        return self._first // self._most
+
     def set_most(self, rows: int) -> None:
-        before, number = self.block, self._first // self._most
+        before, number = self.block, self.block_number
         self._most = max(rows, 1)
         if self.block != before:
             self.set_block(number)
 
     def set_block(self, number: int) -> None:
-        self._reset(self.order, number)
+        self.set_rows(self.order, number)
 
-    def _reset(self, rows: NDArray[np.integer] | None, block: int = 0) -> None:
+    def set_rows(self, rows: NDArray[np.integer] | None, block: int = 0) -> None:
+        """Show a block of these rows in this order; None for all rows in the order of the format."""
         self.beginResetModel()
         self._round += 1
         for job in self._asked.values():
@@ -334,7 +304,7 @@ class ObjectModel(QAbstractTableModel):
         def take(rows: RowPage) -> None:
             if current == self._round:
                 page = self._pages[number] = LoadedPage(rows, self.columns)
-                while len(self._pages) > PAGES:
+                while len(self._pages) > MOST_CACHED_PAGES:
                     self._pages.popitem(last=False)
                 self.page_loaded.emit(page)
                 ended()
@@ -363,7 +333,6 @@ class ObjectModel(QAbstractTableModel):
             self._asked.popitem(last=False)[1].cancel()
 
     def row_texts(self, at: int) -> RowTexts:
-        """Return a row of the block; while it is not loaded, only its number."""
         page = self._page(at)
         place = self._first + at
         if page is not None:
@@ -394,32 +363,17 @@ class ObjectModel(QAbstractTableModel):
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
+        if not index.isValid() or role not in _TEXT_ROLES:
             return None
-        column = self.columns[index.column()]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return column.alignment
-        if role == ROW_ROLE:
-            return self.row_of(index)
-        if role == KEY_ROLE:
-            return self.key_of(index)
-        texts, state, _ = self.row_texts(index.row())
-        text = texts[index.column()]
+        column, text = self.columns[index.column()], self.row_texts(index.row()).texts[index.column()]
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return text
-            case Qt.ItemDataRole.ToolTipRole:
-                return tip(text) if column.name == "key" else None
+            case Qt.ItemDataRole.ToolTipRole if column.name == "key":
+                return tip(text)
             case Qt.ItemDataRole.AccessibleTextRole:
                 return f"{column.title}: {text}"
-            case Qt.ItemDataRole.FontRole if state in STRUCK:
-                font = QFont()
-                font.setStrikeOut(True)
-                return font
-        return state if role == STATE_ROLE else None
-
-
-STRUCK = (State.DELETED, State.TOMBSTONED)
+        return None
 
 
 def place_in(order: NDArray[np.integer], row: int) -> int | None:

@@ -6,9 +6,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAccessible, QAction, QDragEnterEvent, QDropEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QAccessible, QAction, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QToolBar,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from shardcore import DataSet, NotAShard
 from shardcore.model.text import plural, size_text
@@ -37,10 +46,10 @@ from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay
 
-GAP = 4
 
+class Chips(QToolBar):
+    """Buttons of kinds and states; those without room are in the menu at the end."""
 
-class Chips(QWidget):
     spoken_role = QAccessible.Role.Grouping
 
     chosen = Signal(str, str)
@@ -49,79 +58,45 @@ class Chips(QWidget):
         super().__init__(parent)
         self.setObjectName("objectChips")
         self.setAccessibleName(self.tr("Kinds and states"))
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        plain = "{ background: transparent; border: none; padding: 0; spacing: 4px; }"
+        self.setStyleSheet(f"QToolBar {plain} #qt_toolbar_ext_button {plain}")
         self.buttons: dict[tuple[str, str], QToolButton] = {}
-        self.more = QToolButton(self)
-        self.more.setText("…")
-        self.more.setToolTip(self.tr("More kinds and states"))
-        self.more.setAccessibleName(self.tr("More kinds and states"))
-        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.more.setMenu(QMenu(self.more))
-        self.more.hide()
+        more = self.findChild(QToolButton, "qt_toolbar_ext_button")
+        assert more is not None
+        # Its icon is black in every theme.
+        more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        more.setText("…")
+        more.setToolTip(self.tr("More kinds and states"))
+        more.setAccessibleName(more.toolTip())
+        more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def show_census(self, census: ObjectCounts | None) -> None:
-        for button in self.buttons.values():
-            button.deleteLater()
-            button.hide()
+        for action in self.actions():
+            self.removeAction(action)
+            action.deleteLater()
         self.buttons = {}
-        if census is not None and len(census.kinds) > 1:
-            for kind, found in census.kinds:
+        kinds, states = (census.kinds, census.states) if census is not None else ((), ())
+        if len(kinds) > 1:
+            for kind, found in kinds:
                 self._add("kind", kind, plural(found, kind))
-        if census is not None and len(census.states) > 1:
-            for state, found in census.states:
+        if len(states) > 1:
+            for state, found in states:
                 self._add("state", state, f"{state} {found:,}")
-        self.updateGeometry()
-        self._place()
 
     def show_filter(self, text: str) -> None:
         for (name, value), button in self.buttons.items():
             button.setChecked(value in wanted_names(text, name))
 
     def _add(self, name: str, value: str, text: str) -> None:
-        button = QToolButton(self)
-        button.setText(text)
-        button.setCheckable(True)
-        button.setToolTip(self.tr("Show only {0}:{1}; click again to show all").format(name, value))
-        button.setAccessibleName(self.tr("Only {0}").format(text))
-        button.clicked.connect(lambda _=False: self.chosen.emit(name, value))
+        action = self.addAction(text, lambda: self.chosen.emit(name, value))
+        action.setCheckable(True)
+        action.setToolTip(self.tr("Show only {0}:{1}; click again to show all").format(name, value))
+        button = self.widgetForAction(action)
+        assert isinstance(button, QToolButton)
         self.buttons[name, value] = button
-
-    # --- geometry ---
-
-    def sizeHint(self) -> QSize:
-        width = sum(button.sizeHint().width() + GAP for button in self.buttons.values())
-        return QSize(width, self.more.sizeHint().height())
-
-    def minimumSizeHint(self) -> QSize:
-        return self.more.sizeHint()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._place()
-
-    def _place(self) -> None:
-        widths = [button.sizeHint().width() for button in self.buttons.values()]
-        room = self.width() + GAP
-        if sum(widths) + GAP * len(widths) > room:
-            room -= self.more.sizeHint().width() + GAP
-        at = 0
-        left_out: list[QToolButton] = []
-        for button, width in zip(self.buttons.values(), widths, strict=True):
-            fits = not left_out and at + width + GAP <= room
-            if fits:
-                button.setGeometry(at, 0, width, self.height())
-                at += width + GAP
-            else:
-                left_out.append(button)
-            button.setVisible(fits)
-        self.more.setVisible(bool(left_out))
-        self.more.setGeometry(at, 0, self.more.sizeHint().width(), self.height())
-        menu = self.more.menu()
-        menu.clear()
-        for button in left_out:
-            action = QAction(button.text(), menu)
-            action.triggered.connect(button.click)
-            menu.addAction(action)
+        button.setAccessibleName(self.tr("Only {0}").format(text))
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
 
 class FilterField(QLineEdit):
@@ -185,23 +160,12 @@ def why_none(session: Session) -> str | None:
     return None
 
 
-def none_by_damage(session: Session) -> bool:
-    shard = session.shard
-    damage = shard.damage if shard is not None else None
-    return damage is not None and not isinstance(damage, NotAShard) and not len(session.listing or ())
+HIDE_UNUSED = "-state:unused,deleted"
 
-
-HIDE = "-state:unused,deleted"
-"""Filter that hides rows without an object."""
-
-TYPING_MILLISECONDS = 250
-"""Pause in typing, in milliseconds, after which the filter is applied."""
-
+APPLY_MILLISECONDS = 250
 DIM_MILLISECONDS = 200
-"""Milliseconds of filtering after which the old rows are dimmed."""
-
 SUM_MILLISECONDS = 60
-"""Milliseconds before the sizes of a new selection are added up."""
+"""Milliseconds until the filter is applied, old rows are dimmed, and the sizes of a selection are added up."""
 
 MANY_ROWS = 1_000_000
 """Number of rows above which filtering is listed in *Activity*."""
@@ -245,7 +209,7 @@ class ObjectPanel(QWidget):
         line = QAction(self)
         line.setSeparator(True)
         self.table.addActions([line, self.hide_unused, self.columns.reset_widths])
-        self._typing = Debounce(self, self._apply, TYPING_MILLISECONDS)
+        self._typing = Debounce(self, self._apply, APPLY_MILLISECONDS)
         self._late = Debounce(self, lambda: self.table.dim(self._looking is not None), DIM_MILLISECONDS)
         self._summing = Debounce(self, self._add_up, SUM_MILLISECONDS)
         self.setFocusProxy(self.table)
@@ -398,12 +362,12 @@ class ObjectPanel(QWidget):
         self._apply()
 
     def _hide(self, hidden: bool) -> None:
-        words = [word for word in self.filter.text().split() if word != HIDE]
-        self.show_only(" ".join([*words, HIDE] if hidden else words))
+        words = [word for word in self.filter.text().split() if word != HIDE_UNUSED]
+        self.show_only(" ".join([*words, HIDE_UNUSED] if hidden else words))
 
     def _show_filter(self) -> None:
         self.chips.show_filter(self.filter.text())
-        self.hide_unused.setChecked(HIDE in self.filter.text().split())
+        self.hide_unused.setChecked(HIDE_UNUSED in self.filter.text().split())
 
     def _apply_now(self) -> None:
         self._typing.stop()
@@ -610,8 +574,7 @@ class ObjectPanel(QWidget):
             self._session.index.with_consent(self.tr("Searching for a key"), find)
 
     def _turn(self, step: int) -> None:
-        first, last = self.model.block
-        self.model.set_block((first if step < 0 else last) // max(last - first, 1) + min(step, 0))
+        self.model.set_block(self.model.block_number + step)
 
     @property
     def _looking(self) -> Job | None:
@@ -640,8 +603,8 @@ class ObjectPanel(QWidget):
         self.earlier.setEnabled(first > 0)
         self.later.setEnabled(last < self.model.total)
         if self.salvage_button is not None:
-            none = none_by_damage(self._session)
-            self.salvage_button.setVisible(none)
+            damage = self._session.shard.damage if self._session.shard is not None else None
+            self.salvage_button.setVisible(not (damage is None or isinstance(damage, NotAShard) or total))
         if (why := why_none(self._session)) is not None:
             self.status.setText(why)
             return
@@ -653,20 +616,17 @@ class ObjectPanel(QWidget):
         if paged:
             parts.append(f"shown: {first:,} to {last - 1:,}")
         if (selected := self.table.selected_count()) > 1:
-            parts.append(f"{selected:,} selected{self._sum_text()}")
+            words = f"{selected:,} selected"
+            if (found := self._sum) is not None:
+                words += f", {plural(found.size, 'byte')}"
+                words += f" and {plural(found.unknown, 'object')} of unknown size" if found.unknown else ""
+            parts.append(words)
         if state is IndexState.LOADING:
             parts.append("reading the index …")
         if self._note:
             # Errors of the filter come first, other notes last.
             parts.insert(0 if self._refused else len(parts), self._note)
         self.status.setText("  ·  ".join(parts))
-
-    def _sum_text(self) -> str:
-        found = self._sum
-        if found is None:
-            return ""
-        more = f" and {plural(found.unknown, 'object')} of unknown size" if found.unknown else ""
-        return f", {plural(found.size, 'byte')}{more}"
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.filter and event.type() == QEvent.Type.KeyPress:

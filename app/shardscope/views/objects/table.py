@@ -47,17 +47,15 @@ from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.table import ColumnFitter, ColumnWidth
+from shardscope.widgets.table import ColumnFitter, ColumnWidth, Index, context_menu, visible_rows
 
 MARGIN = 7.0
-
-MAX_KEPT = 4000
-"""Maximum number of painted rows that are cached."""
-
+MOST_PAINTED_ROWS = 4000
 BAR_SPACE = 40
-"""Width of the bars left of the sizes in pixels."""
 
 _LEAST_BAR = 12
+_KEY_DIGITS, _TEXT_DIGITS = 14, 12
+"""Minimum width of a key and of another text in digits."""
 _BAR_STRENGTH = 0.45
 
 _TONES = {
@@ -67,12 +65,11 @@ _TONES = {
     State.TOMBSTONED: "muted",
     State.DAMAGED: "error",
 }
-"""Colours of rows by state; other rows have the colours of their columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class _PaintedRow:
-    """Elided texts of the visible columns with their offsets in pixels; `size` is -1 if unknown."""
+    """Elided texts of the visible columns, and their offsets in pixels; `size` is -1 if unknown."""
 
     texts: list[str]
     lefts: list[float]
@@ -81,169 +78,21 @@ class _PaintedRow:
     size: int
 
 
-class ObjectRowPainter:
-    def __init__(self, table: QTableView, model: ObjectModel) -> None:
-        self._table = table
-        self._model = model
-        self._rows: dict[int, _PaintedRow] = {}
-        self._widths: list[tuple[int, int]] = []
-        self.restyle()
-
-    def forget(self, *_: object) -> None:
-        self._rows.clear()
-
-    def restyle(self) -> None:
-        self._rows.clear()
-        self._plain = self._table.font()
-        self._mono = theme.fixed_font()
-        self._mono.setPointSizeF(self._plain.pointSizeF())
-        self._struck = QFont(self._mono)
-        self._struck.setStrikeOut(True)
-        self._metrics = {False: QFontMetricsF(self._plain), True: QFontMetricsF(self._mono)}
-
-    def metrics(self, column: ObjectColumn) -> QFontMetricsF:
-        return self._metrics[column.name == "key"]
-
-    def paint(self, painter: QPainter, area: QRect) -> None:
-        table, model = self._table, self._model
-        colours = theme.of(table)
-        painter.fillRect(area, colours.base)
-        height, first = row_height(table), table.rowAt(max(area.top(), 0))
-        if first < 0:
-            return
-        last = table.rowAt(area.bottom())
-        last = model.rowCount() - 1 if last < 0 else last
-        top = table.rowViewportPosition(first)
-        selected = {
-            place
-            for part in selected_places(table)
-            for place in range(max(part.start, first), min(part.stop, last + 1))
-        }
-        ground = theme.selected(table)[0]
-        for place in selected:
-            painter.fillRect(QRect(0, top + (place - first) * height, area.right() + 1, height), ground)
-        # On the inactive colour, texts keep their own colours.
-        inverted = {place - first for place in selected} if table.hasFocus() else set()
-        widths = [(n, table.columnWidth(n)) for n in range(len(model.columns)) if not table.isColumnHidden(n)]
-        if widths != self._widths or len(self._rows) > MAX_KEPT:
-            self._widths = widths
-            self._rows.clear()
-        rows = [self._rows.get(place) or self._lay_out(place) for place in range(first, last + 1)]
-        for at, (number, width) in enumerate(widths):
-            left = table.columnViewportPosition(number)
-            if left <= area.right() and left + width >= area.left():
-                if model.columns[number].name == "size":
-                    self._paint_bars(painter, colours, at, QPoint(left, top), rows, inverted)
-                self._paint_column(painter, colours, at, QPoint(left, top), rows, inverted)
-        self._outline(painter, first, last, top)
-
-    def _lay_out(self, place: int) -> _PaintedRow:
-        row = self._model.row_texts(place)
-        texts: list[str] = []
-        lefts: list[float] = []
-        for number, width in self._widths:
-            column, text = self._model.columns[number], row.texts[number]
-            metrics, room = self._metrics[column.name == "key"], width - 2 * MARGIN
-            wide = metrics.horizontalAdvance(text)
-            if column.number:
-                lefts.append(MARGIN + max(room - wide, 0.0))
-            else:
-                text = cut_text(metrics, text, room) if wide > room else text
-                lefts.append(MARGIN)
-            texts.append(text)
-        made = _PaintedRow(texts, lefts, _TONES.get(row.state, ""), row.state in STRUCK, row.size)
-        if row.state is not None:
-            self._rows[place] = made
-        return made
-
-    def _paint_column(
-        self,
-        painter: QPainter,
-        colours: theme.Palette,
-        at: int,
-        corner: QPoint,
-        rows: Sequence[_PaintedRow],
-        inverted: Collection[int],
-    ) -> None:
-        height, metrics = row_height(self._table), self._metrics[False]
-        base = corner.y() + (height - metrics.height()) / 2 + metrics.ascent()
-        column = self._model.columns[self._widths[at][0]]
-        key = column.name == "key"
-        font = self._mono if key else self._plain
-        painter.setFont(font)
-        tones = {"": colours.muted if column.muted else colours.text, "muted": colours.muted, "error": colours.error}
-        pen: QColor | None = None
-        for number, row in enumerate(rows):
-            colour = colours.base if number in inverted else tones[row.tone]
-            if colour is not pen:
-                painter.setPen(colour)
-                pen = colour
-            if key and row.struck:
-                painter.setFont(self._struck)
-            painter.drawText(QPointF(corner.x() + row.lefts[at], base + number * height), row.texts[at])
-            if key and row.struck:
-                painter.setFont(font)
-
-    def _paint_bars(
-        self,
-        painter: QPainter,
-        colours: theme.Palette,
-        at: int,
-        corner: QPoint,
-        rows: Sequence[_PaintedRow],
-        inverted: Collection[int],
-    ) -> None:
-        height, largest = row_height(self._table), self._model.largest
-        room = min((row.lefts[at] for row in rows), default=0.0) - 2 * MARGIN
-        if room < _LEAST_BAR or largest <= 0:
-            return
-        for number, row in enumerate(rows):
-            if row.size > 0:
-                colour = QColor(colours.base if number in inverted else colours.accent)
-                colour.setAlphaF(_BAR_STRENGTH)
-                long = max(room * min(row.size / largest, 1.0), 1.0)
-                bar = QRectF(corner.x() + MARGIN, corner.y() + number * height + 6, long, height - 12)
-                painter.fillRect(bar, colour)
-
-    def _outline(self, painter: QPainter, first: int, last: int, top: int) -> None:
-        table = self._table
-        current = table.currentIndex()
-        if not (table.hasFocus() and current.isValid() and first <= current.row() <= last):
-            return
-        height = row_height(table)
-        painter.setPen(QPen(theme.of(table).text, 1.0))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        y = top + (current.row() - first) * height
-        painter.drawRect(QRectF(0.5, y + 0.5, table.viewport().width() - 1.0, height - 1.0))
-
-
-def row_height(table: QTableView) -> int:
-    return max(table.verticalHeader().defaultSectionSize(), 1)
-
-
-def selected_places(table: QTableView) -> list[range]:
-    return [range(part.top(), part.bottom() + 1) for part in table.selectionModel().selection().toList()]
-
-
-Index = QModelIndex | QPersistentModelIndex
-
 MAX_PIXELS = 2**31 - 1
 """Maximum height of a view in pixels: Qt counts in 32 bits and hangs above."""
 
 MANY_SELECTED = 10_000
 """Number of rows above which a change of the selection repaints the whole view."""
 
-_VEIL = 150
-"""Opacity (0 to 255) of the overlay that dims outdated rows."""
+_VEIL_ALPHA = 150
 
 
 class ObjectTable(QTableView):
-    """Shows an `ObjectModel`, one block at a time; its signals carry rows of `Shard.objects`."""
+    """Shows a block of an `ObjectModel`; signals carry rows of `Shard.objects`, `key_typed` the prefix typed so far."""
 
     rows_chosen = Signal(object)
     row_opened = Signal(object)
     key_typed = Signal(object)
-    """Carries the prefix of a key typed so far."""
     copy_requested = Signal()
 
     def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
@@ -253,7 +102,9 @@ class ObjectTable(QTableView):
         self._shown = QPersistentModelIndex()
         self._typed = ""
         self._typing = Debounce(self, self._forget_typed, QApplication.keyboardInputInterval())
-        self._painter = ObjectRowPainter(self, model)
+        self._painted: dict[int, _PaintedRow] = {}
+        self._widths: list[tuple[int, int]] = []
+        self._restyle()
         self._largest = 0
         self._sized: object = None
         self._texts: dict[str, float] = {}
@@ -264,12 +115,10 @@ class ObjectTable(QTableView):
         self.setModel(model)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setTabKeyNavigation(False)
-        self.setCornerButtonEnabled(False)
         rows = self.verticalHeader()
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -279,17 +128,16 @@ class ObjectTable(QTableView):
         # Qt would call a model in Python eight times per title and paint.
         header.setModel(self._titles)
         header.setHighlightSections(False)
-        header.setSectionsClickable(True)
         header.setMinimumSectionSize(48)
         # Room for the sort indicator beside right-aligned titles.
         header.setStyleSheet("QHeaderView::section { padding-right: 16px; }")
         self._show_titles()
-        self.fitter = ColumnFitter(self, self._width, lambda: self._key)
+        self.fitter = ColumnFitter(self, self._width)
         self._measure()
         model.modelReset.connect(self._reset_columns)
         model.page_loaded.connect(self._measure_page)
         model.layoutChanged.connect(self._measure_pages)
-        self.clicked.connect(self._click)
+        self.clicked.connect(self._emit_chosen)
 
     # --- columns ---
 
@@ -318,9 +166,9 @@ class ObjectTable(QTableView):
 
     def _reset_columns(self) -> None:
         self._show_titles()
-        self._painter.forget()
+        self._painted.clear()
         grown = {"row": len(f"{self.objects.total:,}"), "start": len(f"{self._largest:,}")}
-        digit = self._painter.metrics(self.objects.columns[0]).horizontalAdvance("0")
+        digit = self._metrics[False].horizontalAdvance("0")
         sized = [column.name for column in self.objects.columns], grown, digit
         if sized != self._sized:
             self._sized = sized
@@ -340,13 +188,13 @@ class ObjectTable(QTableView):
     def _measure_page(self, page: LoadedPage) -> None:
         for number, column in enumerate(self.objects.columns):
             texts = [row.texts[number] for row in page.texts]
-            wide = max(map(self._painter.metrics(column).horizontalAdvance, texts), default=0.0)
+            wide = max(map(self._metrics[column.name == "key"].horizontalAdvance, texts), default=0.0)
             if wide > self._texts.get(column.name, 0.0):
                 self._texts[column.name] = wide
                 self.fitter.soon.start()
 
     def _measure_pages(self) -> None:
-        self._painter.forget()
+        self._painted.clear()
         for page in self.objects.pages:
             self._measure_page(page)
         self.viewport().update()
@@ -358,7 +206,8 @@ class ObjectTable(QTableView):
         if column.number:
             needed = max(title, text)
             return ColumnWidth(max(title, text + BAR_SPACE) if column.name == "size" else needed, needed)
-        least = column.digits * self._painter.metrics(column).horizontalAdvance("0") + 2 * MARGIN
+        digits = _KEY_DIGITS if column.stretched else _TEXT_DIGITS
+        least = digits * self._metrics[column.name == "key"].horizontalAdvance("0") + 2 * MARGIN
         return ColumnWidth(max(title, text), max(title, min(text, math.ceil(least))))
 
     # --- geometry ---
@@ -367,26 +216,117 @@ class ObjectTable(QTableView):
         height = self.fontMetrics().height() + 7
         self.verticalHeader().setDefaultSectionSize(height)
         room = self.viewport().height() + self.horizontalHeader().height() + 4096
-        self.objects.set_most((MAX_PIXELS - room) // row_height(self))
+        self.objects.set_most((MAX_PIXELS - room) // self.verticalHeader().defaultSectionSize())
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         kinds = QEvent.Type
         if event.type() in (kinds.FontChange, kinds.StyleChange, kinds.PaletteChange) and hasattr(self, "fitter"):
-            self._painter.restyle()
+            self._restyle()
             if event.type() != kinds.PaletteChange:
                 self._measure()
                 self._reset_columns()
                 self._measure_pages()
 
+    # --- painting ---
+
+    def _restyle(self) -> None:
+        self._painted.clear()
+        self._plain, self._mono = self.font(), theme.fixed_font()
+        self._mono.setPointSizeF(self._plain.pointSizeF())
+        self._struck = QFont(self._mono)
+        self._struck.setStrikeOut(True)
+        self._metrics = {False: QFontMetricsF(self._plain), True: QFontMetricsF(self._mono)}
+
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self.viewport())
-        self._painter.paint(painter, event.rect())
+        painter, area, colours = QPainter(self.viewport()), event.rect(), theme.of(self)
+        painter.fillRect(area, colours.base)
+        if seen := visible_rows(self, area):
+            self._paint_rows(painter, colours, area, seen)
         if self._outdated:
             veil = self.palette().base().color()
-            veil.setAlpha(_VEIL)
-            painter.fillRect(event.rect(), veil)
+            veil.setAlpha(_VEIL_ALPHA)
+            painter.fillRect(area, veil)
         painter.end()
+
+    def _paint_rows(self, painter: QPainter, colours: theme.Palette, area: QRect, seen: range) -> None:
+        height, first = self.verticalHeader().defaultSectionSize(), seen.start
+        top = self.rowViewportPosition(first)
+        parts = (range(max(part.start, first), min(part.stop, seen.stop)) for part in self._selected_places())
+        selected = {place for part in parts for place in part}
+        ground = theme.selected(self)[0]
+        for place in selected:
+            painter.fillRect(QRect(0, top + (place - first) * height, area.right() + 1, height), ground)
+        # On the inactive colour, texts keep their own colours.
+        inverted = {place - first for place in selected} if self.hasFocus() else set()
+        widths = [(n, self.columnWidth(n)) for n in range(len(self.objects.columns)) if not self.isColumnHidden(n)]
+        if widths != self._widths or len(self._painted) > MOST_PAINTED_ROWS:
+            self._widths = widths
+            self._painted.clear()
+        rows = [self._painted.get(place) or self._lay_out(place) for place in seen]
+        for at, (number, width) in enumerate(widths):
+            left = self.columnViewportPosition(number)
+            if left <= area.right() and left + width >= area.left():
+                self._paint_column(painter, colours, at, QPoint(left, top), rows, inverted)
+        if self.hasFocus() and (current := self.currentIndex().row()) in seen:
+            painter.setPen(QPen(colours.text, 1.0))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            y = top + (current - first) * height
+            painter.drawRect(QRectF(0.5, y + 0.5, self.viewport().width() - 1.0, height - 1.0))
+
+    def _lay_out(self, place: int) -> _PaintedRow:
+        row = self.objects.row_texts(place)
+        texts: list[str] = []
+        lefts: list[float] = []
+        for number, width in self._widths:
+            column, text = self.objects.columns[number], row.texts[number]
+            metrics, room = self._metrics[column.name == "key"], width - 2 * MARGIN
+            wide = metrics.horizontalAdvance(text)
+            if column.number:
+                lefts.append(MARGIN + max(room - wide, 0.0))
+            else:
+                text = cut_text(metrics, text, room) if wide > room else text
+                lefts.append(MARGIN)
+            texts.append(text)
+        made = _PaintedRow(texts, lefts, _TONES.get(row.state, ""), row.state in STRUCK, row.size)
+        if row.state is not None:
+            self._painted[place] = made
+        return made
+
+    def _paint_column(
+        self,
+        painter: QPainter,
+        colours: theme.Palette,
+        at: int,
+        corner: QPoint,
+        rows: Sequence[_PaintedRow],
+        inverted: Collection[int],
+    ) -> None:
+        height, metrics = self.verticalHeader().defaultSectionSize(), self._metrics[False]
+        base = corner.y() + (height - metrics.height()) / 2 + metrics.ascent()
+        column = self.objects.columns[self._widths[at][0]]
+        largest = self.objects.largest if column.name == "size" else 0
+        bar_room = min((row.lefts[at] for row in rows), default=0.0) - 2 * MARGIN
+        key = column.name == "key"
+        font = self._mono if key else self._plain
+        painter.setFont(font)
+        tones = {"": colours.muted if column.muted else colours.text, "muted": colours.muted, "error": colours.error}
+        pen: QColor | None = None
+        for number, row in enumerate(rows):
+            colour = colours.base if number in inverted else tones[row.tone]
+            if colour is not pen:
+                painter.setPen(colour)
+                pen = colour
+            if largest > 0 and row.size > 0 and bar_room >= _LEAST_BAR:
+                bar = QColor(colours.base if number in inverted else colours.accent)
+                bar.setAlphaF(_BAR_STRENGTH)
+                long = max(bar_room * min(row.size / largest, 1.0), 1.0)
+                painter.fillRect(QRectF(corner.x() + MARGIN, corner.y() + number * height + 6, long, height - 12), bar)
+            if key and row.struck:
+                painter.setFont(self._struck)
+            painter.drawText(QPointF(corner.x() + row.lefts[at], base + number * height), row.texts[at])
+            if key and row.struck:
+                painter.setFont(font)
 
     def dim(self, outdated: bool) -> None:
         if outdated is not self._outdated:
@@ -395,17 +335,14 @@ class ObjectTable(QTableView):
 
     # --- rows ---
 
+    def _selected_places(self) -> list[range]:
+        return [range(part.top(), part.bottom() + 1) for part in self.selectionModel().selection().toList()]
+
     def selected_ranges(self) -> RowRanges:
-        return self.objects.ranges_of(selected_places(self))
+        return self.objects.ranges_of(self._selected_places())
 
     def selected_count(self) -> int:
-        return sum(map(len, selected_places(self)))
-
-    def visible_places(self) -> range:
-        first = self.rowAt(0)
-        last = self.rowAt(self.viewport().height() - 1)
-        last = self.objects.rowCount() - 1 if last < 0 else last
-        return range(max(first, 0), last + 1)
+        return sum(map(len, self._selected_places()))
 
     def follow(self, row: int | None) -> None:
         """Select a row without emitting `rows_chosen`; None clears the selection."""
@@ -482,7 +419,7 @@ class ObjectTable(QTableView):
         try:
             super().focusInEvent(event)
             if self.currentIndex().isValid() and not self.selectionModel().hasSelection():
-                places = self.visible_places()
+                places = visible_rows(self)
                 if places and self.currentIndex().row() not in places:
                     index = self.objects.index(places.start, self._key)
                     self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
@@ -505,7 +442,7 @@ class ObjectTable(QTableView):
             self.follow_place(self.objects.block[0] + index.row())
         self.row_opened.emit(self.objects.row_of(index))
 
-    def _click(self, index: QModelIndex) -> None:
+    def _emit_chosen(self, index: QModelIndex) -> None:
         if self.selectionModel().isSelected(index):
             self.rows_chosen.emit(self.objects.row_of(index))
 
@@ -535,7 +472,8 @@ class ObjectTable(QTableView):
         # Focus makes a row current without selecting it, so the first key selects it. With Ctrl, Qt only moves.
         last, chosen = self.objects.rowCount() - 1, self.selectionModel()
         ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: last}
-        if event.key() in ends and last >= 0 and (_only_control(event) or not chosen.hasSelection()):
+        control = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == Qt.KeyboardModifier.ControlModifier
+        if event.key() in ends and last >= 0 and (control or not chosen.hasSelection()):
             self._following = True
             self.setCurrentIndex(self.objects.index(ends[Qt.Key(event.key())], self._key))
             self._following = False
@@ -547,10 +485,6 @@ class ObjectTable(QTableView):
         # Emit again, since another selection may have followed.
         self._shown = QPersistentModelIndex()
         self._choose()
-
-
-def _only_control(event: QKeyEvent) -> bool:
-    return event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == Qt.KeyboardModifier.ControlModifier
 
 
 PENDING = frozenset({"state", "stored"})
@@ -570,7 +504,7 @@ class ColumnVisibility(QObject):
         self.automatic.triggered.connect(lambda _: self._forget())
         header = table.horizontalHeader()
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        header.customContextMenuRequested.connect(self._ask)
+        header.customContextMenuRequested.connect(lambda place: self.menu().popup(header.mapToGlobal(place)))
         table.objects.modelReset.connect(self._apply)
 
     def expect(self, *, counted: bool) -> None:
@@ -590,20 +524,17 @@ class ColumnVisibility(QObject):
         self._apply()
 
     def menu(self) -> QMenu:
-        menu = QMenu(self._table)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = context_menu(self._table, ())
         for column in self._table.objects.columns:
-            if column.name == "key":
-                continue
-            action = QAction(column.title, menu)
-            action.setCheckable(True)
-            action.setChecked(column.name in self._table.visible_columns)
-            action.setToolTip(column.doc)
-            # Wait until the menu is closed: this lays out the table.
-            action.triggered.connect(
-                lambda wanted, name=column.name: QTimer.singleShot(0, self, lambda: self.choose(name, wanted))
-            )
-            menu.addAction(action)
+            if column.name != "key":
+                action = menu.addAction(column.title)
+                action.setCheckable(True)
+                action.setChecked(column.name in self._table.visible_columns)
+                action.setToolTip(column.doc)
+                # Wait until the menu is closed: this lays out the table.
+                action.triggered.connect(
+                    lambda wanted, name=column.name: QTimer.singleShot(0, self, lambda: self.choose(name, wanted))
+                )
         menu.addSeparator()
         menu.addActions([self.automatic, self.reset_widths])
         return menu
@@ -612,9 +543,6 @@ class ColumnVisibility(QObject):
     def _format(self) -> str:
         shard = self._session.shard
         return shard.format if shard is not None else ""
-
-    def _ask(self, place: QPoint) -> None:
-        self.menu().popup(self._table.horizontalHeader().mapToGlobal(place))
 
     def _forget(self) -> None:
         self._settings.set_columns(self._format, {})

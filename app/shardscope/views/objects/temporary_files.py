@@ -25,7 +25,6 @@ SMALL = 64_000_000
 """Maximum size in bytes of a selection that is written on mouse press."""
 
 MOST_FILES = 10_000
-"""Maximum number of objects dragged."""
 
 _PLAIN = ExtractOptions(manifest=False)
 
@@ -103,18 +102,23 @@ class DragFolders:
 
 def prepare(
     shard: Shard,
-    rows: Sequence[int],
+    chosen: Sequence[int] | DraggedNode,
     folders: DragFolders,
     progress: Progress,
     *,
     limit: int | None = None,
     deleted: bool = False,
 ) -> Prepared:
-    """Write objects to files; skips unused rows, and tombstoned ones unless `deleted`.
+    """Write objects to files, or the bytes of a node that is not an object as `<name>.bin`.
 
-    Raises `TooLarge` above `limit` bytes. On any exception all files are removed.
+    Skips unused rows, and tombstoned ones unless `deleted`. Raises `TooLarge` above `limit` bytes. On any exception
+    all files are removed.
     """
-    columns = shard.objects.columns(np.asarray(rows, np.int64), sizes=True)
+    if isinstance(chosen, DraggedNode):
+        if chosen.row is None or not _is_object(shard, chosen.span, chosen.row):
+            return _prepare_bytes(shard, chosen, folders, progress, limit)
+        chosen = [chosen.row]
+    columns = shard.objects.columns(np.asarray(chosen, np.int64), sizes=True)
     dead = columns.state == State.TOMBSTONED
     used = (columns.state != State.UNUSED) & (~dead | deleted)
     total = sum(size for size in columns.size[used].tolist() if size > 0)
@@ -140,18 +144,9 @@ def prepare(
     )
 
 
-def prepare_node(
-    shard: Shard,
-    node: DraggedNode,
-    folders: DragFolders,
-    progress: Progress,
-    *,
-    limit: int | None = None,
-    deleted: bool = False,
+def _prepare_bytes(
+    shard: Shard, node: DraggedNode, folders: DragFolders, progress: Progress, limit: int | None
 ) -> Prepared:
-    """Write the object of a node, or its bytes as `<name>.bin`; see `prepare`."""
-    if node.row is not None and _is_object(shard, node):
-        return prepare(shard, [node.row], folders, progress, limit=limit, deleted=deleted)
     span = node.span
     if limit is not None and span.size > limit:
         raise TooLarge
@@ -173,16 +168,13 @@ def prepare_node(
     return Prepared(folder, (path,), size)
 
 
-def _is_object(shard: Shard, node: DraggedNode) -> bool:
-    """Return whether a node is the stored content of its object, not an entry that refers to it."""
-    if node.row is None:
-        return False
-    ref = shard.objects.ref(node.row)
+def _is_object(shard: Shard, span: Span, row: int) -> bool:
+    """Return whether a span has the stored content of an object, and is not an entry that refers to it."""
+    ref = shard.objects.ref(row)
     if ref.state in (State.UNUSED, State.DELETED) or not ref.spans:
         return False
     content = ref.spans[0]
-    same = content.source == node.span.source
-    return same and node.span.start <= content.start and content.stop <= node.span.stop
+    return content.source == span.source and span.start <= content.start and content.stop <= span.stop
 
 
 def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int], None]:

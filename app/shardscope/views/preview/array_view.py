@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -36,7 +37,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import SMALL, mono
 from shardscope.widgets.layouts import discard, lay
-from shardscope.widgets.table import TableModel
+from shardscope.widgets.table import Column, TableModel
 
 LOOKS = ("Grey", "Viridis", "Magma", "Labels", "Numbers")
 GREY, VIRIDIS, MAGMA, LABELS, NUMBERS = range(len(LOOKS))
@@ -363,17 +364,17 @@ class NumbersModel(TableModel):
 
     def show_plane(self, plane: NDArray[Any]) -> None:
         self.plane = plane
-        self.titles = tuple(map(str, range(min(plane.shape[1], MOST_COLUMNS))))
-        self.numbers = range(len(self.titles))
+        count = min(plane.shape[1], MOST_COLUMNS)
+        self.columns = [Column(f"{at}", partial(self._element, at), number=True) for at in range(count)]
         self.show_things(range(len(plane)))
+
+    def _element(self, column: int, row: int) -> str:
+        return number_text(self.plane[row, column])
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role == Qt.ItemDataRole.DisplayRole:
             return str(section)
         return super().headerData(section, orientation, role)
-
-    def text(self, row: int, column: int) -> str:
-        return number_text(self.plane[row, column])
 
 
 def _plane_of(array: NDArray[Any], large: list[int]) -> tuple[int, int]:

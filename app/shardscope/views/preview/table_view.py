@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from shardscope.session.session import Session
 from shardscope.views.preview import ContentView, ItemLinks, Preview, selected_cells, single_bytes
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.table import TableModel
+from shardscope.widgets.table import Column, TableModel
 
 MOST_WIDTH = 280
 """Initial maximum width of a column in pixels."""
@@ -131,14 +132,16 @@ class RowsModel(TableModel):
         self._kept: tuple[int, tuple[str, ...]] = (-1, ())
 
     def show_rows(self, source: ContentRows) -> None:
-        self.source, self.titles = source, source.titles
+        self.source = source
         self._order = -1, Qt.SortOrder.AscendingOrder
         sample = [source.cells(row) for row in range(min(len(source), _MEASURED))]
-        self.numbers = tuple(n for n in range(len(self.titles)) if _all_numbers(sample, n))
+        self.columns = [
+            Column(title, partial(self._cell, at), number=_all_numbers(sample, at))
+            for at, title in enumerate(source.titles)
+        ]
         self.show_things(list(range(len(source))))
 
-    def text(self, row: int, column: int) -> str:
-        number = self.things[row]
+    def _cell(self, column: int, number: int) -> str:
         if self._kept[0] != number:
             self._kept = number, self.source.cells(number)
         cells = self._kept[1]
@@ -148,8 +151,8 @@ class RowsModel(TableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             if orientation is Qt.Orientation.Horizontal:
                 # Room for the sort indicator in right-aligned titles.
-                room = "\u2002 " if section == self._order[0] and section in self.numbers else ""
-                return shown(self.titles[section]) + room
+                room = "\u2002 " if section == self._order[0] and self.columns[section].number else ""
+                return shown(self.columns[section].title) + room
             return f"{self.things[section] + 1}"
         return super().headerData(section, orientation, role)
 
@@ -229,7 +232,7 @@ class TableView(ContentView):
             texts = (shown(cells[number]) for cells in sample if number < len(cells))
             wide = max((table.fontMetrics().horizontalAdvance(text) for text in texts), default=0) + 12
             # Room for the sort indicator.
-            room = 30 if number in self.rows.numbers else 20
+            room = 30 if self.rows.columns[number].number else 20
             wide = max(wide, bold.horizontalAdvance(shown(source.titles[number])) + room)
             table.setColumnWidth(number, min(max(wide, 48), MOST_WIDTH))
 
@@ -245,8 +248,8 @@ class TableView(ContentView):
     def copy(self) -> None:
         rows = selected_cells(self.table, self.rows.text)
         if not rows or (not self.rows.source.by_cell and len(rows) == len(rows[0]) == 1):
-            columns, count = range(len(self.rows.titles)), min(self.rows.rowCount(), _COPIED)
-            rows = [list(self.rows.titles)]
+            columns, count = range(self.rows.columnCount()), min(self.rows.rowCount(), _COPIED)
+            rows = [list(self.rows.source.titles)]
             rows += [[self.rows.text(row, cell) for cell in columns] for row in range(count)]
         copy_lines("\n".join("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row) for row in rows))
 

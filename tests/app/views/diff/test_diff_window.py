@@ -18,7 +18,7 @@ from shardcore import DiffKind, Span
 from shardscope.session.jobs import Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.views.diff.window import CompareShards, DiffColumn, DiffObjectModel, DiffWindow
+from shardscope.views.diff.window import KEY, CompareShards, DiffObjectModel, DiffWindow
 
 SAMPLES = Path("resources/samples")
 
@@ -99,9 +99,9 @@ def test_chips_count_and_filter(settle: Settle, compare: Compare, first: Path, s
     assert window.objects.rowCount() == 4
     window.chips[DiffKind.EQUAL].click()
     assert window.objects.rowCount() == 14
-    window.objects.text(0, DiffColumn.KEY)
+    window.objects.text(0, KEY)
     settle()
-    keys = [window.objects.text(row, DiffColumn.KEY) for row in range(4)]
+    keys = [window.objects.text(row, KEY) for row in range(4)]
     assert keys == ["k30", "k10", "new", "k40 → other"]
 
 
@@ -228,5 +228,5 @@ def test_a_million_objects_make_no_rows(compare: Compare, first: Path) -> None:
     model.wanted.connect(lambda page, numbers: asked.append(len(numbers)))
     model.show_compared(window.compared, np.zeros(1_000_000, np.int64))
     assert model.rowCount() == 1_000_000
-    assert [model.text(row, DiffColumn.KEY) for row in (999_999, 999_998)] == ["…", "…"]
+    assert [model.text(row, KEY) for row in (999_999, 999_998)] == ["…", "…"]
     assert asked == [1_000_000 % 256]

@@ -34,7 +34,7 @@ def findings(qtbot: QtBot, session: Session) -> FindingsTable:
 
 
 def test_the_menu_of_a_finding(findings: FindingsTable) -> None:
-    menu = findings.menu_of(findings.model.finding(findings.model.index(0, 0)))
+    menu = findings.menu_of(findings.model.things[0])
     actions = {action.text().replace("&", ""): action for action in menu.actions() if action.text()}
     assert "Look up key" in actions
     clip = QGuiApplication.clipboard()

@@ -18,7 +18,7 @@ from shardcore.teaching import resource_paths
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.views.places import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, UP, Group, PlaceEntry, PlaceModel, PlacesPanel
+from shardscope.views.places import UP, Group, PlaceEntry, PlaceModel, PlacesPanel
 from shardscope.widgets.sample_names import sample_title
 from tests.app.conftest import open_in, visible
 from tests.remote.s3 import Place
@@ -35,6 +35,21 @@ def titles(places: PlacesPanel) -> list[str]:
     return [places.model.index(row).data() for row in range(places.model.rowCount())]
 
 
+def detail(places: PlacesPanel, row: int) -> str:
+    """The second line of a row."""
+    return places.model.detail(places.model.place(places.model.index(row)))
+
+
+def problem(places: PlacesPanel, row: int) -> str:
+    """Why a row cannot be read."""
+    return places.model.problem_of(places.model.place(places.model.index(row)).where)
+
+
+def is_here(places: PlacesPanel, row: int) -> bool:
+    """Whether a row is marked as the one that is shown."""
+    return places.model.place(places.model.index(row)).where == places.model.here
+
+
 def click(places: PlacesPanel, row: int) -> None:
     """Clicks a row."""
     where = places.list.visualRect(places.model.index(row)).center()
@@ -44,16 +59,16 @@ def click(places: PlacesPanel, row: int) -> None:
 def test_a_click_shows_the_bytes_of_a_member(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
     open_in(session, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")
     assert titles(places) == ["0.shard", "1.shard"]
-    assert places.model.index(0).data(DETAIL_ROLE) == "3,702 bytes  ·  74 objects"
+    assert detail(places, 0) == "3,702 bytes  ·  74 objects"
     click(places, 1)
     assert session.selection.span == Span("1.shard", 0, 1)
-    assert places.model.index(1).data(HERE_ROLE)
+    assert is_here(places, 1)
     qtbot.waitUntil(lambda: session.selection.complete)
     assert session.selection.path[1].name == "1.shard"
     places.list.setCurrentIndex(places.model.index(0))
     QTest.keyClick(places.list, Qt.Key.Key_Return)
     assert session.selection.span == Span("0.shard", 0, 1)
-    assert places.model.index(0).data(HERE_ROLE)
+    assert is_here(places, 0)
     session.close()
     assert titles(places) == []
 
@@ -65,7 +80,7 @@ def test_key_spaces_are_listed(qtbot: QtBot, session: Session, places: PlacesPan
     spaces = session.shard.key_spaces
     assert len(spaces) > 1
     assert titles(places) == list(spaces)
-    assert [places.model.index(n).data(DETAIL_ROLE) for n in range(len(spaces))] == list(spaces.values())
+    assert [detail(places, n) for n in range(len(spaces))] == list(spaces.values())
     with qtbot.waitSignal(places.chosen) as caught:
         click(places, 1)
     assert caught.args == [str(root / list(spaces)[1])]
@@ -76,9 +91,9 @@ def test_an_unreadable_member(qtbot: QtBot, session: Session, places: PlacesPane
     shutil.copytree(data / "neuroglancer" / "skeletons_murmur_gzip", folder)
     (folder / "1.shard").write_bytes(b"cut")
     open_in(session, qtbot, folder)
-    reason = places.model.index(1).data(PROBLEM_ROLE)
+    reason = problem(places, 1)
     assert reason
-    assert places.model.index(0).data(PROBLEM_ROLE) == ""
+    assert problem(places, 0) == ""
     with qtbot.waitSignal(session.troubled) as caught:
         click(places, 1)
     assert reason in caught.args[0]
@@ -94,7 +109,7 @@ def test_shards_in_the_same_folder(qtbot: QtBot, session: Session, places: Place
         places.filter.setText(text)
         assert titles(places) == shown
     here = titles(places).index("small.shard")
-    assert places.model.index(here).data(HERE_ROLE)
+    assert is_here(places, here)
     with qtbot.assertNotEmitted(places.chosen):
         click(places, here)
     with qtbot.waitSignal(places.chosen) as caught:
