@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
@@ -29,8 +30,9 @@ from shardcore.model.options import Option, OptionType
 from shardcore.model.text import shown
 from shardcore.operations.description import Setting, settings_of
 from shardscope.widgets import theme
-from shardscope.widgets.file_dialogs import ask_file, ask_folder
+from shardscope.widgets.file_dialogs import ask_file, ask_folder, path_of
 from shardscope.widgets.fonts import SMALL
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
@@ -94,19 +96,10 @@ class OptionField(QWidget):
         self._column.addWidget(about)
 
     def _hold(self, *widgets: QWidget, upright: bool = False, spacing: int = 8, fills: bool = True) -> None:
-        row = QVBoxLayout() if upright else QHBoxLayout()
-        row.setSpacing(spacing)
-        for widget in widgets:
-            row.addWidget(widget)
-        if fills:
-            row.setStretch(0, 1)
-        else:
-            row.addStretch(1)
-        column = self._column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
-        column.addLayout(row)
-        column.addWidget(self.wrong)
+        first, *others = widgets
+        rest = () if fills else (1,)
+        row = lay(QVBoxLayout() if upright else QHBoxLayout(), (first, int(fills)), *others, *rest, spacing=spacing)
+        self._column = lay(QVBoxLayout(self), row, self.wrong, spacing=2)
         widgets[0].setAccessibleName(widgets[0].accessibleName() or self.title or self.option.help)
         self.setFocusProxy(widgets[0])
         self.check()
@@ -299,13 +292,7 @@ class FieldForm(QFormLayout):
         self.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
 
     def add(self, words: str, field: QWidget, *beside: QWidget) -> None:
-        row: QWidget | QHBoxLayout = field
-        if beside:
-            row = QHBoxLayout()
-            row.setSpacing(8)
-            row.addWidget(field, 1)
-            for widget in beside:
-                row.addWidget(widget)
+        row: QWidget | QHBoxLayout = lay(QHBoxLayout(), (field, 1), *beside, spacing=8) if beside else field
         self.addRow(words, row)
         label = self.labelForField(row)
         if isinstance(label, QLabel):
@@ -321,7 +308,6 @@ class FieldForm(QFormLayout):
         self,
         operation: type,
         *,
-        given: Mapping[str, Any] | None = None,
         own: Mapping[str, OptionField] | None = None,
         without: Iterable[str] = (),
         helped: bool = False,
@@ -333,7 +319,7 @@ class FieldForm(QFormLayout):
                 self.add_field(hand_made[name], _label(name, one))
             elif not (one.positional or one.listed or name in left_out):
                 option, label = option_of(name, one, default), _label(name, one)
-                field = field_for(option, (given or {}).get(name), title=label, helped=helped)
+                field = field_for(option, title=label, helped=helped)
                 field.on = one.on
                 self.add_field(field, label, helped=helped)
 
@@ -464,6 +450,28 @@ def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushB
         (ask_folder if folder else ask_file)(field.window(), words.rstrip("…"), field.setText)
 
     return side_button(words, ask)
+
+
+class FolderBox(QComboBox):
+    """Editable list of folders, at least `characters` wide; `browse` is the button beside it."""
+
+    def __init__(self, folders: Sequence[str], title: str, *, characters: int) -> None:
+        super().__init__()
+        self.line = QLineEdit()
+        self.setLineEdit(self.line)
+        # Completion would consume the first Return while the path is selected.
+        self.setCompleter(None)  # type: ignore[arg-type]
+        self.addItems(folders)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMinimumContentsLength(characters)
+        self.browse = side_button(self.tr("&Browse…"), partial(self._ask, title))
+
+    @property
+    def text(self) -> str:
+        return self.currentText().strip()
+
+    def _ask(self, title: str) -> None:
+        ask_folder(self.window(), title, self.setEditText, start=str(path_of(self.text)))
 
 
 def json_problem(text: str) -> str:

@@ -10,12 +10,10 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QFrame,
     QHBoxLayout,
     QLayout,
     QProgressBar,
     QPushButton,
-    QScrollArea,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -29,6 +27,7 @@ from shardscope.session.session import Session
 from shardscope.widgets import fonts
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
@@ -45,6 +44,7 @@ LOOK_MILLISECONDS = 100
 SMALL_PAGE = QSize(580, 190)
 """Size of the progress page in pixels at 100 %."""
 
+PAGE_MARGINS = (20, 18, 20, 14)
 RESULT_PAGE = QSize(640, 360)
 """Size of the result page in pixels at 100 %."""
 
@@ -83,9 +83,7 @@ class TaskDialog(QDialog):
         self.message = WrapText(tone="muted")
         self.buttons = QDialogButtonBox(self)
         self.pages = QStackedWidget(self)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self.pages)
+        lay(QVBoxLayout(self), self.pages)
         self.finished.connect(lambda _: self._end())
         if self.of_file:
             session.closed.connect(self.close_with_file)
@@ -106,31 +104,16 @@ class TaskDialog(QDialog):
 
         `tall` is the part that takes the remaining height; `beside` puts the message to the left of the buttons.
         """
-        inner = QWidget(self)
-        column = self._column = QVBoxLayout(inner)
-        column.setContentsMargins(margin, 12, margin, 4)
-        column.setSpacing(9)
-        for part in parts:
-            if isinstance(part, QWidget):
-                column.addWidget(part, int(part is tall))
-            else:
-                column.addLayout(part, int(part is tall))
-        if tall is None:
-            column.addStretch(1)
-        page = QWidget(self)
+        inner, page = QWidget(self), QWidget(self)
+        column = [(part, int(part is tall)) for part in parts]
+        rest = () if tall is not None else (1,)
+        self._column = lay(QVBoxLayout(inner), *column, *rest, margins=(margin, 12, margin, 4), spacing=9)
         self.area = scrolled(inner, name, spoken, page)
-        self._foot = QHBoxLayout() if beside else QVBoxLayout()
-        self._foot.setContentsMargins(margin, 6, margin, 12)
-        self._foot.setSpacing(10)
-        self._foot.addWidget(self.message, 1)
-        self._foot.addWidget(self.buttons)
+        foot = QHBoxLayout() if beside else QVBoxLayout()
+        self._foot = lay(foot, (self.message, 1), self.buttons, margins=(margin, 6, margin, 12), spacing=10)
         self.message.setVisible(beside)
         self._hides_message = not beside
-        around = QVBoxLayout(page)
-        around.setContentsMargins(0, 0, 0, 0)
-        around.setSpacing(0)
-        around.addWidget(self.area, 1)
-        around.addLayout(self._foot)
+        lay(QVBoxLayout(page), (self.area, 1), self._foot)
         self.pages.addWidget(page)
 
     def add_button(
@@ -313,11 +296,7 @@ class ProgressPage(QWidget):
         self.hide_button.clicked.connect(dialog.reject)
         for button in (self.stop, self.hide_button):
             button.setAutoDefault(False)
-        column = _page_column(self)
-        for part in (self.title, self.bar, self.state):
-            column.addWidget(part)
-        column.addStretch(1)
-        column.addWidget(buttons)
+        lay(QVBoxLayout(self), self.title, self.bar, self.state, 1, buttons, margins=PAGE_MARGINS, spacing=10)
         dialog.show_page(self, SMALL_PAGE)
         self.hide_button.setFocus()
 
@@ -337,37 +316,17 @@ class ResultPage(QWidget):
         self.text = WrapText(text)
         self.text.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         inner = QWidget(self)
-        lines = QVBoxLayout(inner)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(10)
-        lines.addWidget(self.verified)
-        lines.addWidget(self.text)
-        lines.addStretch(1)
-        area = QScrollArea(self)
-        area.setObjectName("resultArea")
-        area.setAccessibleName(self.tr("Summary"))
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidget(inner)
+        lay(QVBoxLayout(inner), self.verified, self.text, 1, spacing=10)
+        area = scrolled(inner, "resultArea", self.tr("Summary"), self)
         self.button = QPushButton(self.tr("&Close"), self)
         self.button.setObjectName("resultClose")
         self.button.clicked.connect(dialog.accept)
         buttons = QDialogButtonBox(self)
         buttons.addButton(self.button, Role.AcceptRole)
-        column = _page_column(self)
-        column.addWidget(self.title)
-        column.addWidget(area, 1)
-        column.addWidget(buttons)
+        lay(QVBoxLayout(self), self.title, (area, 1), buttons, margins=PAGE_MARGINS, spacing=10)
         dialog.show_page(self, RESULT_PAGE)
         self.button.setDefault(True)
         self.button.setFocus()
-
-
-def _page_column(page: QWidget) -> QVBoxLayout:
-    column = QVBoxLayout(page)
-    column.setContentsMargins(20, 18, 20, 14)
-    column.setSpacing(10)
-    return column
 
 
 def large_elided(text: str, parent: QWidget) -> Elided:
