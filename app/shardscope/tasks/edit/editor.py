@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
@@ -19,7 +18,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QRadioButton,
     QSizePolicy,
-    QTableView,
+    QStyleOptionViewItem,
     QWidget,
 )
 
@@ -51,45 +50,45 @@ from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, px
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.table import ColumnRule, Index, TableModel, row_table
+from shardscope.widgets.table import Column, Table, TableModel
 from shardscope.widgets.tick_box import TickBox
-
-Roles = Qt.ItemDataRole
 
 SHORT, NARROW, LONG = 6, 3, 64
 """Number of old and new bytes shown per row in a wide and in a narrow dialog, and in the tooltip."""
 
 
 class ChangeModel(TableModel):
-    titles = ("Change", "Range", "Old", "New")
-    numbers = ()
-    things: tuple[ChangeRow, ...] = ()
-    short = SHORT
+    """Changes; `short` is the number of bytes shown per row."""
 
-    def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
-        return theme.fixed_font() if role == Roles.FontRole and index.column() > 1 else super().data(index, role)
+    things: tuple[ChangeRow, ...]
 
-    def tip(self, row: int, column: int) -> str:
-        return self._text(row, column, LONG)
+    def __init__(self, parent: QObject) -> None:
+        self.short = SHORT
+        columns = (
+            Column("Change", lambda row: row.what, 80, stretched=True),
+            Column("Range", lambda row: range_words(row.start, row.stop)),
+            Column("Old", lambda row: _old(row, self.short), tip=_old, look=_fixed),
+            Column("New", lambda row: _new(row, self.short), tip=_new, look=_fixed),
+        )
+        super().__init__(parent, columns)
 
     def spoken(self, row: int, column: int) -> str:
         return f"{self.titles[column]}: {self.text(row, column)}"
 
-    def text(self, row: int, column: int) -> str:
-        return self._text(row, column, self.short)
 
-    def _text(self, number: int, column: int, most: int) -> str:
-        row = self.things[number]
-        match column:
-            case 0:
-                return row.what
-            case 1:
-                return range_words(row.start, row.stop)
-            case 2:
-                return _bytes(row, row.old, row.old_size, most) or ("—" if row.is_text else self.tr("after the end"))
-            case _:
-                return _bytes(row, row.new, row.new_size, most) or ("—" if row.is_text else self.tr("cut off"))
+def _fixed(option: QStyleOptionViewItem, _: theme.Palette, __: ChangeRow) -> None:
+    option.font = theme.fixed_font()
+    option.fontMetrics = QFontMetrics(option.font)
+
+
+def _old(row: ChangeRow, most: int = LONG) -> str:
+    return _bytes(row, row.old, row.old_size, most) or ("—" if row.is_text else "after the end")
+
+
+def _new(row: ChangeRow, most: int = LONG) -> str:
+    return _bytes(row, row.new, row.new_size, most) or ("—" if row.is_text else "cut off")
 
 
 def _bytes(row: ChangeRow, data: bytes, size: int, most: int) -> str:
@@ -189,22 +188,15 @@ class EditDialog(TaskDialog):
 
     def _sides(self) -> QHBoxLayout:
         self.old, self.new = QRadioButton(self.tr("&Old bytes"), self), QRadioButton(self.tr("&New bytes"), self)
-        group, row = QButtonGroup(self), QHBoxLayout()
-        row.setSpacing(14)
-        row.addWidget(QLabel(self.tr("Show in the bytes view"), self))
+        group = QButtonGroup(self)
         for button in (self.old, self.new):
             group.addButton(button)
-            row.addWidget(button)
-        row.addStretch(1)
         self.new.setChecked(True)
         self.new.toggled.connect(self._side_chosen)
-        return row
+        return lay(QHBoxLayout(), QLabel(self.tr("Show in the bytes view")), self.old, self.new, 1, spacing=14)
 
-    def _table(self) -> QTableView:
-        rules = (ColumnRule(80), ColumnRule(), ColumnRule(), ColumnRule())
-        table = row_table(self, self.model, rules, 0, self._chosen, lambda _: None)
-        table.setObjectName("editChanges")
-        table.setAccessibleName(self.tr("Changes"))
+    def _table(self) -> Table:
+        table = Table(self.model, self, "editChanges", self.tr("Changes"), self._chosen)
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.setTabKeyNavigation(False)
         table.setMinimumHeight(LEAST_ROWS)
@@ -249,15 +241,12 @@ class EditDialog(TaskDialog):
     def preview(self) -> None:
         self.proposal = None
         shard, paths, values = self.session.shard, self.paths, self.form.values
-        if shard is None or (self.file is not None and not paths):
-            self.model.show_things(())
-            self.total.setText("")
-            self.show_message("")
-            self.refresh()
-            return
-        self.total.setText(self.tr("Computing the changes …"))
         self.show_message("")
         self.refresh()
+        if shard is None or (self.file is not None and not paths):
+            self._clear()
+            return
+        self.total.setText(self.tr("Computing the changes …"))
         self.check(lambda job: self._task.propose(shard, job, paths, values), self._show, self._failed)
 
     def _show(self, proposal: Proposal) -> None:
@@ -276,10 +265,13 @@ class EditDialog(TaskDialog):
         self.shown_changed.emit()
 
     def _failed(self, error: BaseException) -> None:
-        self.model.show_things(())
-        self.total.setText("")
+        self._clear()
         self.show_error(error)
         self.shown_changed.emit()
+
+    def _clear(self) -> None:
+        self.model.show_things(())
+        self.total.setText("")
 
     def refresh(self) -> None:
         found = self.proposal
@@ -309,10 +301,9 @@ class EditDialog(TaskDialog):
         new = self.new.isChecked()
         return replace(found, shows_new=new, current=row.start if new else row.old_start)
 
-    def _chosen(self, index: QModelIndex, _: QModelIndex) -> None:
-        if index.isValid():
-            self.shown_changed.emit()
-            self.row_chosen.emit(self.model.things[index.row()])
+    def _chosen(self, row: int) -> None:
+        self.shown_changed.emit()
+        self.row_chosen.emit(self.model.things[row])
 
     def _side_chosen(self, _: bool) -> None:
         self.shown_changed.emit()
@@ -360,7 +351,7 @@ class Editor(QObject):
 
     def ask(self, verb: Verb, *, back: bool = False, keys: tuple[str, ...] = ()) -> EditDialog | None:
         """Show the dialog of a verb, by default for the selected rows; None if the file cannot be changed."""
-        if self._session.shard is None or self._switch.why_not:
+        if self._switch.why_not:
             return None
         rows = self._chosen() if verb.takes is EditSubject.KEYS and not keys else RowRanges()
 
@@ -380,7 +371,7 @@ class Editor(QObject):
 
     def ask_bytes(self, changes: Sequence[Change]) -> EditDialog | None:
         """Show the dialog that writes typed bytes; checksums are not updated."""
-        if self._session.shard is None or self._switch.why_not or not changes:
+        if self._switch.why_not or not changes:
             return None
         help_ = self.tr("Overwrite bytes of the file. Checksums are not updated.")
         typed = tuple(changes)
@@ -454,20 +445,19 @@ class Editor(QObject):
         session.watch.hold(held=True)
 
         def done(_: None, error: BaseException | None) -> None:
-            here = session.shard is shard
-            stopped = isinstance(error, Cancelled) and stops
-            if error is not None and not isinstance(error, Cancelled):
-                self._after = EditOutcome(failure(self.tr("Cannot change {0}").format(name), error), bad=True)
-            else:
-                self._after = EditOutcome(self.tr("Stopped: the file is unchanged")) if stopped else news
-            if not here:
-                session.say(self._after.text, failed=self._after.bad)
-                self._after = None
-            elif isinstance(error, (SourceChanged, UsageError)) or (self._after.bad and shard is None):
+            after = news
+            if isinstance(error, Cancelled):
+                after = EditOutcome(self.tr("Stopped: the file is unchanged")) if stops else news
+            elif error is not None:
+                after = EditOutcome(failure(self.tr("Cannot change {0}").format(name), error), bad=True)
+            if session.shard is not shard:
+                session.say(after.text, failed=after.bad)
+            elif isinstance(error, (SourceChanged, UsageError)) or (after.bad and shard is None):
                 # Nothing was written, or no file is open that could be reopened.
                 session.watch.hold(held=False)
-                self._emit_news()
+                self.news.emit(after)
             else:
+                self._after = after
                 self._reload(uri)
 
         title, home = what[:1].upper() + what[1:], session.documents.when_shown(done, closed=True)
@@ -482,15 +472,15 @@ class Editor(QObject):
         self._session.reload()
 
     def _opened(self, _: Shard) -> None:
-        if self._after is not None:
+        if (news := self._after) is not None:
+            self._after = None
             # After all slots of `opened`, and after the selection is restored.
-            QTimer.singleShot(0, self, self._reloaded)
+            QTimer.singleShot(0, self, lambda: self._reloaded(news))
 
-    def _reloaded(self) -> None:
+    def _reloaded(self, news: EditOutcome) -> None:
         self.reloaded.emit()
-        news = self._after
-        self._emit_news()
-        if news is not None and not news.bad:
+        self.news.emit(news)
+        if not news.bad:
             self._verify(news)
 
     def _verify(self, news: EditOutcome) -> None:
@@ -509,11 +499,6 @@ class Editor(QObject):
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
         )
-
-    def _emit_news(self) -> None:
-        news, self._after = self._after, None
-        if news is not None:
-            self.news.emit(news)
 
 
 def _keys(shard: Shard, rows: RowRanges, job: Job) -> tuple[tuple[str, ...], int]:
