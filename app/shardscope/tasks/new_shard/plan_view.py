@@ -32,7 +32,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QSizePolicy,
     QToolTip,
     QTreeView,
@@ -50,7 +49,8 @@ from shardscope.tasks.task_dialog import large_elided
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import SMALL, sized
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.layouts import lay
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip, paint_swatch
 
 Index = QModelIndex | QPersistentModelIndex
@@ -81,19 +81,11 @@ class PlanModel(QAbstractItemModel):
         return self._planned.plan.files if self._planned is not None else ()
 
     def file_number(self, index: Index) -> int:
-        """Return the file index of a row that is a file or section; -1 for an invalid index."""
-        if not index.isValid():
-            return -1
+        """Return the file index of a row that is a file or section."""
         return index.internalId() - 1 if index.internalId() else index.row()
 
     def section(self, index: Index) -> Section | None:
-        if not index.isValid() or not index.internalId():
-            return None
-        return self.files[index.internalId() - 1].sections[index.row()]
-
-    def index_of(self, file: int, section: int | None = None) -> QModelIndex:
-        above = self.index(file, 0)
-        return above if section is None else self.index(section, 0, above)
+        return self.files[index.internalId() - 1].sections[index.row()] if index.internalId() else None
 
     # --- what Qt asks ---
 
@@ -130,18 +122,19 @@ class PlanModel(QAbstractItemModel):
         if not index.isValid() or self._planned is None:
             return None
         section = self.section(index)
-        if role == Qt.ItemDataRole.DecorationRole and section is not None and not index.column():
-            return swatch(section.role, self._view)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(index.column())
-        if role == Qt.ItemDataRole.DisplayRole:
-            return shown(self._texts(self._planned, index, section)[index.column()])
-        if role == Qt.ItemDataRole.ToolTipRole and section is not None:
-            return tip(without_marks(section.doc))
-        if role == Qt.ItemDataRole.ToolTipRole:
-            name, objects, *_ = self._texts(self._planned, index, None)
-            counts = objects if index.row() in self._planned.kinds else ""
-            return tip(f"{name}: {counts or plural(len(self.files[index.row()].objects), 'object')}")
+        match role:
+            case Qt.ItemDataRole.DecorationRole if section is not None and not index.column():
+                return swatch(section.role, self._view)
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return _alignment(index.column())
+            case Qt.ItemDataRole.DisplayRole:
+                return shown(self._texts(self._planned, index, section)[index.column()])
+            case Qt.ItemDataRole.ToolTipRole if section is not None:
+                return tip(without_marks(section.doc))
+            case Qt.ItemDataRole.ToolTipRole:
+                name = self._texts(self._planned, index, None)[NAME]
+                counts = self._planned.kinds.get(index.row())
+                return tip(f"{name}: {counts or plural(len(self.files[index.row()].objects), 'object')}")
         return None
 
     def _texts(self, planned: Planned, index: Index, section: Section | None) -> tuple[str, str, str, str]:
@@ -318,10 +311,13 @@ class PlanView(QWidget):
         self.exact = side_button(self.tr("Compute e&xactly"), self.exact_wanted.emit, "exactButton", doc)
         self.strip = PlanStrip(self)
         self.tree = QTreeView(self)
-        self.notes = QLabel(self)
+        self.notes = plain_label("", "planNotes", wrap=True)
+        self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.planned: Planned | None = None
         self._set_up_tree()
-        self._lay_out()
+        words = lay(QVBoxLayout(), self.headline, self.summary, spacing=2)
+        head = lay(QHBoxLayout(), (words, 1), self.exact, spacing=10)
+        lay(QVBoxLayout(self), head, self.strip, (self.tree, 1), self.notes, spacing=6)
         self.strip.chosen.connect(self._choose)
         self.tree.selectionModel().currentChanged.connect(lambda now, _: self._follow(now))
         self.show_none("")
@@ -344,27 +340,6 @@ class PlanView(QWidget):
         row = tree.fontMetrics().height() + 5
         tree.setMinimumHeight(_ROWS * row + 12)
         tree.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-
-    def _lay_out(self) -> None:
-        self.notes.setObjectName("planNotes")
-        self.notes.setWordWrap(True)
-        self.notes.setTextFormat(Qt.TextFormat.PlainText)
-        self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self.headline)
-        words.addWidget(self.summary)
-        head = QHBoxLayout()
-        head.setSpacing(10)
-        head.addLayout(words, 1)
-        head.addWidget(self.exact, 0, Qt.AlignmentFlag.AlignVCenter)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addLayout(head)
-        column.addWidget(self.strip)
-        column.addWidget(self.tree, 1)
-        column.addWidget(self.notes)
 
     # --- what it is reported ---
 
@@ -398,8 +373,8 @@ class PlanView(QWidget):
             # Select the largest shard, not a file beside it.
             sizes = [(bool(len(file.objects)), file.size) for file in plan.files]
             largest = sizes.index(max(sizes))
-            self.tree.expand(self.model.index_of(largest))
-            self.tree.setCurrentIndex(self.model.index_of(largest))
+            self.tree.expand(self.model.index(largest, 0))
+            self.tree.setCurrentIndex(self.model.index(largest, 0))
         else:
             self.strip.show_file(None)
 
@@ -412,18 +387,16 @@ class PlanView(QWidget):
 
     def _choose(self, number: int) -> None:
         file = self.model.file_number(self.tree.currentIndex())
-        if not 0 <= file < len(self.model.files):
-            return
         section = self.model.files[file].sections.index(self.strip.sections[number])
-        self.tree.expand(self.model.index_of(file))
-        self.tree.setCurrentIndex(self.model.index_of(file, section))
+        above = self.model.index(file, 0)
+        self.tree.expand(above)
+        self.tree.setCurrentIndex(self.model.index(section, 0, above))
 
     def _follow(self, index: QModelIndex) -> None:
-        number = self.model.file_number(index)
-        if not 0 <= number < len(self.model.files) or self.planned is None:
-            return
-        self.strip.show_file(self.model.files[number], exact=self.planned.plan.exact)
-        self.strip.mark(self.model.section(index))
+        if index.isValid() and self.planned is not None:
+            file = self.model.files[self.model.file_number(index)]
+            self.strip.show_file(file, exact=self.planned.plan.exact)
+            self.strip.mark(self.model.section(index))
 
 
 def headline_text(plan: Plan, name: str) -> str:
