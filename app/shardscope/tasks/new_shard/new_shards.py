@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
     QFrame,
-    QGridLayout,
     QHBoxLayout,
     QRadioButton,
     QVBoxLayout,
@@ -41,6 +40,7 @@ from shardscope.tasks.task_dialog import LOOK_MILLISECONDS, ProgressPage, Result
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, px
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label, tip
 
 AUTO_EXACT = 16 << 20
@@ -86,16 +86,11 @@ class _FormatRow(QFrame):
         self.button.setAccessibleDescription(f"{writes.purpose} {writes.cannot}")
         self.setToolTip(self.tr("{0}: written as {1}").format(format.name, " ".join(format.suffixes)))
         self._muted = [plain_label(format.name), small_label(writes.cannot)]
-        grid = QGridLayout(self)
-        grid.setContentsMargins(8, 6, 0, 6)
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(1)
-        grid.setColumnStretch(1, 1)
-        grid.addWidget(self.button, 0, 0)
-        grid.addWidget(self._muted[0], 0, 1)
-        for row, label in enumerate((small_label(writes.purpose), self._muted[1]), 1):
+        below = small_label(writes.purpose), self._muted[1]
+        for label in below:
             label.setContentsMargins(px(20), 0, 0, 0)
-            grid.addWidget(label, row, 0, 1, 2)
+        head = lay(QHBoxLayout(), self.button, (self._muted[0], 1), spacing=10)
+        lay(QVBoxLayout(self), head, *below, margins=(8, 6, 0, 6), spacing=1)
         self.button.toggled.connect(lambda _: self.paint_frame())
         self.paint_frame()
 
@@ -122,12 +117,10 @@ class FormatList(QWidget):
         super().__init__(parent)
         self.setObjectName("formatList")
         self._rows = {one.name: _FormatRow(one, one.writes, self) for one in formats if one.writes is not None}
-        group, column = QButtonGroup(self), QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
+        group = QButtonGroup(self)
         for row in self._rows.values():
             group.addButton(row.button)
-            column.addWidget(row)
+        lay(QVBoxLayout(self), *self._rows.values(), spacing=2)
         group.buttonToggled.connect(lambda _, on: self._moved() if on else None)
         self.choose("")
 
@@ -206,35 +199,23 @@ class NewShardDialog(TaskDialog):
         self.resize(FULL)
 
     def _make_columns(self) -> QBoxLayout:
-        left, right = QVBoxLayout(), QVBoxLayout()
+        formats = self._section(self.tr("Format"), self.formats)
         if self.contents is not None:
-            self._section(left, self.tr("Contents"), self.contents, self.contents.total)
-        elif self.shard is not None:
-            self._section(left, self.tr("Source"), self._source(self.shard))
-        self._section(left, self.tr("Format"), self.formats)
-        if self.contents is not None:
-            left.addWidget(self.keys)
-        left.addStretch(1)
-        self._section(right, self.tr("Target"), self.place)
-        self._section(right, self.tr("Plan"), self.plan)
-        self._section(right, self.tr("Options"), self._options_page)
-        right.addStretch(1)
-        self._right = right
-        self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._columns.addLayout(left, 1)
-        self._columns.addLayout(right, 1)
+            formats.addWidget(self.keys)
+            source = self._section(self.tr("Contents"), self.contents, self.contents.total)
+        else:
+            assert self.shard is not None
+            source = self._section(self.tr("Source"), self._source(self.shard))
+        target, plan = self._section(self.tr("Target"), self.place), self._section(self.tr("Plan"), self.plan)
+        self._last = self._section(self.tr("Options"), self._options_page)
+        left = lay(QVBoxLayout(), source, formats, 1, spacing=16)
+        right = lay(QVBoxLayout(), target, plan, self._last, 1, spacing=16)
+        self._columns = lay(QBoxLayout(QBoxLayout.Direction.LeftToRight), (left, 1), (right, 1))
         return self._columns
 
-    def _section(self, side: QVBoxLayout, title: str, widget: QWidget, beside: QWidget | None = None) -> None:
-        side.setSpacing(7)
-        if side.count():
-            side.addSpacing(9)
-        row = QHBoxLayout()
-        row.setSpacing(16)
-        row.addWidget(plain_label(title, size=LARGE, bold=True))
-        row.addWidget(beside or QWidget(self), 1)
-        side.addLayout(row)
-        side.addWidget(widget)
+    def _section(self, title: str, widget: QWidget, beside: QWidget | None = None) -> QVBoxLayout:
+        head = lay(QHBoxLayout(), plain_label(title, size=LARGE, bold=True), (beside or QWidget(self), 1), spacing=16)
+        return lay(QVBoxLayout(), head, widget, spacing=7)
 
     def _source(self, shard: Shard) -> QWidget:
         """Return the shard to convert, with the rule for its keys."""
@@ -312,7 +293,7 @@ class NewShardDialog(TaskDialog):
         self._settings = set(form.fields) - options
         form.restore(kept)
         form.changed.connect(self._changed)
-        self._right.replaceWidget(self._options_page, page)
+        self._last.replaceWidget(self._options_page, page)
         self._options_page.hide()
         self._options_page.deleteLater()
         self._options_page, self.options = page, form
@@ -585,7 +566,7 @@ class NewShards(QObject):
 
     def _written(self, sheet: NewShardDialog, work: NewShardJob, packed: Packed) -> None:
         name, path = work.target.path.name, str(work.target.path)
-        if sheet.is_closed or not alive(sheet.close):
+        if not _seen(sheet):
             self._session.say(result_text(packed, name))
             return
         sheet.show_written(packed, name)
@@ -598,7 +579,7 @@ class NewShards(QObject):
             QTimer.singleShot(0, self, lambda: self._session.say(text))
 
     def _failed(self, sheet: NewShardDialog, name: str, error: BaseException | None) -> None:
-        seen, words = alive(sheet.close) and not sheet.is_closed, self.tr("Stopped. Nothing was written.")
+        seen, words = _seen(sheet), self.tr("Stopped. Nothing was written.")
         if isinstance(error, Cancelled):
             self._session.message.emit(self.tr("Stopped: {0} was not written").format(name))
         elif error is not None:
@@ -607,6 +588,10 @@ class NewShards(QObject):
                 self._session.report_error(self.tr("Cannot write {0}").format(name), error)
         if seen:
             sheet.show_failed(words)
+
+
+def _seen(sheet: NewShardDialog) -> bool:
+    return alive(sheet.close) and not sheet.is_closed
 
 
 def _named_format(target: NewShardTarget) -> str | None:
