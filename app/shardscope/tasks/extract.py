@@ -62,11 +62,9 @@ PASSING = ("parts", "deleted")
 
 
 class ExtractDialog(TaskDialog):
-    """Target and options of an extraction; `chosen` carries the `ExtractionRequest`."""
-
     name = "extractSheet"
     words = "Extract objects"
-    chosen = Signal(object)
+    chosen = Signal(ExtractionRequest)
 
     def __init__(self, request: ExtractionRequest, folders: list[str], kept: dict[str, str], task: ExtractTask) -> None:
         super().__init__(task.session, task.window)
@@ -188,7 +186,6 @@ class ExtractDialog(TaskDialog):
     # --- run ---
 
     def _act(self) -> None:
-        """Extract, after asking about existing files if that is the policy."""
         wanted = self.request
         if self._answer is not None or self.conflict.currentData() != ASK:
             self._go(wanted)
@@ -271,10 +268,8 @@ class Result:
 
 
 class ExtractTask(QObject):
-    """Shows the dialog and extracts in lasting jobs; `started` and `finished` carry a `Result`."""
-
-    started = Signal(object)
-    finished = Signal(object)
+    started = Signal(Result)
+    finished = Signal(Result)
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget) -> None:
         super().__init__(parent)

@@ -25,7 +25,6 @@ from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.table import Column, Table, TableModel, context_menu
 
 MOST_HITS = 10_000
-"""Maximum number of files listed."""
 
 
 class KeyHitModel(TableModel):
@@ -220,8 +219,6 @@ class FindKeyDialog(TaskDialog):
 
 
 class FindKeyTask(QObject):
-    """Shows the dialog, one at a time."""
-
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
         super().__init__(window)
         self._session = session

@@ -40,12 +40,7 @@ YES_NO = {True: "yes", False: "no"}
 
 
 class OptionField(QWidget):
-    """Field of one option; an error is shown below it, in a form with `helped` also its help.
-
-    Attributes:
-        title: Label in a form; empty if the field contains it.
-        on: Value of a switch that is set.
-    """
+    """Field of one option with its error below; `on` is the value of a switch that is set."""
 
     changed = Signal()
 
@@ -90,7 +85,6 @@ class OptionField(QWidget):
         self.setAccessibleDescription(wrong or self.option.help)
 
     def explain(self) -> None:
-        """Show the help below the field."""
         about = small_label(self.option.help, f"about_{self.option.name}")
         about.setStyleSheet(f"color: {theme.of(self).muted.name()};")
         self._column.addWidget(about)
@@ -139,8 +133,6 @@ class TextField(OptionField):
 
 
 class FlagField(OptionField):
-    """Tick box with its label as text; without a text in a form with `helped`."""
-
     def __init__(self, option: Option, given: Any = None, title: str = "", *, helped: bool = False) -> None:
         super().__init__(option, title)
         self.box = TickBox("" if helped else title or option.help.rstrip("."))
@@ -160,8 +152,6 @@ class FlagField(OptionField):
 
 
 class TwoWayField(OptionField):
-    """Switch whose two values have names of their own, as radio buttons."""
-
     def __init__(self, option: Option, title: str, on: str, off: str) -> None:
         super().__init__(option, title)
         self.yes, self.no = QRadioButton(on), QRadioButton(off)
@@ -188,8 +178,6 @@ class _StillBox(QComboBox):
 
 
 class ChoiceField(OptionField):
-    """Box of choices; `titles` are their texts, if they differ from the values."""
-
     def __init__(
         self, option: Option, given: Any = None, title: str = "", titles: Mapping[str, str] | None = None
     ) -> None:
@@ -272,12 +260,7 @@ def field_for(
 
 
 class FieldForm(QFormLayout):
-    """Rows of labelled fields, described or made by hand; labels without `&` get a letter of their own.
-
-    Attributes:
-        fields: Described fields, by name of the option.
-        reserved: Letters of buttons, which no label gets.
-    """
+    """Rows of labelled fields; a label without `&` gets a letter of its own, none of `reserved` (those of buttons)."""
 
     changed = Signal()
 
@@ -399,7 +382,6 @@ _ROLES = (QFormLayout.ItemRole.LabelRole, QFormLayout.ItemRole.FieldRole)
 
 
 def option_of(name: str, one: Setting, default: Any) -> Option:
-    """Return a setting of an operation as an option with a type for its field."""
     if not one.placeholder:
         return Option(name, OptionType.FLAG, one.help, default=default is True)
     kind = OptionType.SIZE if one.unit == "bytes" else OptionType.CHOICE if one.values else OptionType.TEXT
@@ -416,7 +398,6 @@ def switch(operation: type, name: str, letter: str) -> FlagField:
 
 
 def setting_of(operation: type, name: str) -> tuple[Setting, Any]:
-    """Return the description of a setting, and its default."""
     return next((one, default) for field, one, default in settings_of(operation) if field == name)
 
 

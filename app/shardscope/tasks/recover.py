@@ -37,10 +37,10 @@ MOST_ROWS = 1000
 """Maximum number of objects listed; the report in the folder lists all."""
 
 CONDITIONS = {
-    Condition.WHOLE: "✓ intact",
-    Condition.UNCHECKED: "● unverified",
-    Condition.DAMAGED: "✖ damaged",
-    Condition.LOST: "▲ lost",
+    Condition.WHOLE: ("✓", "intact"),
+    Condition.UNCHECKED: ("●", "unverified"),
+    Condition.DAMAGED: ("✖", "damaged"),
+    Condition.LOST: ("▲", "lost"),
 }
 
 
@@ -106,12 +106,7 @@ class RecoverDialog(TaskDialog):
     def show_result(self, done: Salvage) -> None:
         self.progress.hide()
         counts = done.counts
-        outcomes = [
-            self.tr("✓ {0} intact").format(f"{counts['whole']:,}"),
-            self.tr("● {0} unverified").format(f"{counts['unchecked']:,}"),
-            self.tr("✖ {0} damaged").format(f"{counts['damaged']:,}"),
-            self.tr("▲ {0} lost").format(f"{counts['lost']:,}"),
-        ]
+        outcomes = [f"{sign} {counts[one.value]:,} {word}" for one, (sign, word) in CONDITIONS.items()]
         keyless = plural(counts["without_key"], "object")
         more = [self.tr("{0} without a key.").format(keyless)] if counts["without_key"] else []
         if done.opens:
@@ -158,7 +153,7 @@ class RecoverDialog(TaskDialog):
         where = self.tr("; found without the index") if one.without_index and one.sha256 and not one.raw else ""
         name = one.path or one.name
         size = size_text(one.size) if one.size >= 0 else ""
-        condition = self.tr("● raw") if one.raw else CONDITIONS[one.condition]
+        condition = "● raw" if one.raw else " ".join(CONDITIONS[one.condition])
         item = QTreeWidgetItem([condition, cut_middle(shown(name), 44), size, grouped(shown(why + where))])
         item.setToolTip(1, tip(f"{name}\n{one.sha256}"))
         item.setToolTip(3, tip(why + where))
@@ -173,7 +168,7 @@ class RecoverDialog(TaskDialog):
 class RecoverTask(QObject):
     """Shows the dialog; searching ends with it, extraction continues while another tab is shown."""
 
-    written = Signal(object)
+    written = Signal(Salvage)
 
     def __init__(self, session: Session, window: QWidget) -> None:
         super().__init__(window)

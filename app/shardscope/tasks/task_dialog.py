@@ -42,11 +42,9 @@ LOOK_MILLISECONDS = 100
 """Milliseconds between two looks at the progress of a job without a title."""
 
 SMALL_PAGE = QSize(580, 190)
-"""Size of the progress page in pixels at 100 %."""
-
 PAGE_MARGINS = (20, 18, 20, 14)
 RESULT_PAGE = QSize(640, 360)
-"""Size of the result page in pixels at 100 %."""
+"""Sizes and margins of progress and result in pixels, the sizes at 100 %."""
 
 
 class TaskDialog(QDialog):
@@ -56,12 +54,7 @@ class TaskDialog(QDialog):
     - results of checks are dropped once the dialog is closed, or once a newer check of the same kind runs
     - errors are shown in the line above the buttons, which `refresh` of the action enables
     - closed dialogs return the keyboard to the window
-
-    Attributes:
-        name: Object name.
-        words: Title of the window.
-        modal: Whether the window waits for it.
-        of_file: Whether it closes with the file.
+    - those `of_file` close with the file
     """
 
     name = ""
@@ -306,8 +299,6 @@ class ProgressPage(QWidget):
 
 
 class ResultPage(QWidget):
-    """Result of a job: a title, a verdict in a tone, and lines to read and copy."""
-
     def __init__(self, dialog: TaskDialog, title: str, verdict: str, tone: str, text: str) -> None:
         super().__init__(dialog)
         self.setObjectName("resultPage")

@@ -27,10 +27,7 @@ LOOKING = "Checking whether the file can be changed …"
 
 
 class EditSwitch(QObject):
-    """Permission to change the open file; a job fills `edit_permission` with the possible edits.
-
-    `interrupted(path, journal)` reports an interrupted edit of a file that was opened or could not be opened.
-    """
+    """Permission to change the open file; `interrupted(path, journal)` also reports a file that cannot be opened."""
 
     changed = Signal()
     interrupted = Signal(object, object)
@@ -115,13 +112,7 @@ class EditSwitch(QObject):
 
 @dataclass(frozen=True, slots=True)
 class EditPermission:
-    """Permission to change the open file.
-
-    Attributes:
-        why_not: Reason why nothing may be changed; empty if it may.
-        journal: Whether an undo file exists.
-        interrupted: Journal of an interrupted edit, or None.
-    """
+    """Edits that a file permits; `why_not` is empty if it may be changed, `journal`: an undo file exists."""
 
     verbs: tuple[Verb, ...] = ()
     why_not: str = "Nothing is open"
@@ -153,7 +144,6 @@ def edit_permission(shard: Shard, uri: str, kept: Collection[Path] = ()) -> Edit
 
 
 def interrupted_journal(path: Path) -> Journal | None:
-    """Return the journal of an interrupted edit; None if it is missing or invalid."""
     try:
         return interrupted_edit(path)
     except ShardError:

@@ -60,8 +60,6 @@ SHORT, NARROW, LONG = 6, 3, 64
 
 
 class ChangeModel(TableModel):
-    """Changes; `short` is the number of bytes shown per row."""
-
     things: tuple[ChangeRow, ...]
 
     def __init__(self, parent: QObject) -> None:
@@ -132,18 +130,13 @@ class EditTask:
 
 
 class EditDialog(TaskDialog):
-    """Preview and confirmation of an edit.
-
-    - `shown()`: the `Proposed` bytes to show have changed
-    - `row_chosen(row)`: scroll to a change
-    - `wanted(proposal, keep)`: run the edit; `keep` writes an undo file
-    """
+    """Preview and confirmation of an edit; `wanted(proposal, keep)` runs it, with an undo file if `keep`."""
 
     name = "editSheet"
     modal = False
     shown_changed = Signal()
-    row_chosen = Signal(object)
-    wanted = Signal(object, bool)
+    row_chosen = Signal(ChangeRow)
+    wanted = Signal(Proposal, bool)
 
     def __init__(self, task: EditTask, session: Session, window: QWidget) -> None:
         super().__init__(session, window)
@@ -293,7 +286,6 @@ class EditDialog(TaskDialog):
 
     @property
     def shown_bytes(self) -> Proposed | None:
-        """Bytes of the source that the current change is in."""
         row = self.row
         found = self.proposal.proposed.get(row.source) if row and self.proposal and row.source is not None else None
         if found is None or row is None:
@@ -328,12 +320,10 @@ class Editor(QObject):
     opened = Signal(object)
     proposed = Signal(object)
     """Carries the `Proposed` bytes to show, or None."""
-    place_wanted = Signal(object)
-    """Carries the `Span` to scroll to."""
+    place_wanted = Signal(Span)
     reloading = Signal()
-    """The file was changed and is about to be reopened."""
     reloaded = Signal()
-    news = Signal(object)
+    news = Signal(EditOutcome)
 
     def __init__(self, session: Session, switch: EditSwitch, chosen: Callable[[], RowRanges], window: QWidget) -> None:
         super().__init__(window)
@@ -370,7 +360,6 @@ class Editor(QObject):
         return self._show(EditTask(title, help_, title.partition(" ")[0], work, options, takes_files))
 
     def ask_bytes(self, changes: Sequence[Change]) -> EditDialog | None:
-        """Show the dialog that writes typed bytes; checksums are not updated."""
         if self._switch.why_not or not changes:
             return None
         help_ = self.tr("Overwrite bytes of the file. Checksums are not updated.")

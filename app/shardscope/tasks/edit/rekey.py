@@ -23,11 +23,9 @@ from shardscope.widgets.plain_text import plain_label
 
 
 class RekeyDialog(TaskDialog):
-    """Options and target; `written` carries the path of the new file."""
-
     name = "rekeySheet"
     words = REKEY.title
-    written = Signal(object)
+    written = Signal(Path)
 
     def __init__(self, options: tuple[Option, ...], session: Session, window: QWidget) -> None:
         super().__init__(session, window)
@@ -84,7 +82,7 @@ class RekeyDialog(TaskDialog):
 
 
 class RekeyTask(QObject):
-    news = Signal(object)
+    news = Signal(EditOutcome)
 
     def __init__(self, session: Session, switch: EditSwitch, window: QWidget) -> None:
         super().__init__(window)

@@ -86,7 +86,6 @@ class InputCount:
 
     @property
     def manifests(self) -> tuple[str, ...]:
-        """Inputs that are manifests; more than one is an error."""
         return tuple(one.path for one in self.inputs if one.kind is InputKind.MANIFEST)
 
     @property
@@ -160,8 +159,6 @@ _ROWS = 4
 
 
 class InputModel(TableModel):
-    """Paths of the inputs; `counted` has what is known of them."""
-
     things: list[str]
 
     def __init__(self, parent: QObject) -> None:

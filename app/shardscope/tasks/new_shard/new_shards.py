@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -109,8 +109,6 @@ class _FormatRow(QFrame):
 
 
 class FormatList(QWidget):
-    """Formats that can be written, one of them chosen."""
-
     chosen = Signal()
 
     def __init__(self, formats: Sequence[Format], parent: QWidget) -> None:
@@ -142,10 +140,7 @@ class FormatList(QWidget):
 
 
 class NewShardDialog(TaskDialog):
-    """Form, progress and result of packing `paths`, or of converting the open `shard`.
-
-    Reply to `write_wanted` with `begin_writing`. The target of a remote input is suggested in `folder`.
-    """
+    """Form, progress and result of packing `paths` or converting `shard`; `folder` is the target of remote input."""
 
     name = "packSheet"
     write_wanted = Signal()
@@ -218,7 +213,6 @@ class NewShardDialog(TaskDialog):
         return lay(QVBoxLayout(), head, widget, spacing=7)
 
     def _source(self, shard: Shard) -> QWidget:
-        """Return the shard to convert, with the rule for its keys."""
         objects = f", {plural(len(shard.listing), 'row')}" if shard.listing is not None else ""
         source = Elided(greedy=True, parent=self)
         source.set_text(f"{self._request.name} ({shard.format}{objects})")
@@ -338,13 +332,15 @@ class NewShardDialog(TaskDialog):
             self._soon.start()
 
     def refresh(self) -> None:
-        nothing = self.contents is not None and not self.contents.paths and not self._has_content
+        if self.contents is not None and not self.contents.paths and not self._has_content:
+            self.write.setEnabled(False)
+            self.show_message(self.tr("Add files or folders to pack."))
+            return
         problem = self.counted.problem(skip=self.skips) or self.options.problem or self.place.problem
         blocked = problem.removeprefix("✖ ") or (self._refused if self._final else "")
-        blocked = self.tr("Add files or folders to pack.") if nothing else blocked
         self.write.setEnabled(not blocked and self.work is not None)
         text = blocked or self._refused
-        self.show_message(f"✖ {text}" if text and not nothing else text, "error" if text and not nothing else "muted")
+        self.show_message(f"✖ {text}" if text else "", "error" if text else "muted")
 
     # --- counting, target and plan, in jobs ---
 
@@ -401,7 +397,6 @@ class NewShardDialog(TaskDialog):
         self._clock.start()
 
     def show_refused(self, error: BaseException) -> None:
-        """Show why there is no plan, beside the option if one is invalid."""
         self._planned = None
         cause, option = (error.error, error.option) if isinstance(error, Refused) else (error, "")
         if not (option and self.options.reject(option, error_text(cause))):
@@ -429,24 +424,29 @@ class NewShardDialog(TaskDialog):
             self.stop()
             self.write_wanted.emit()
 
-    def begin_writing(self, name: str, stop: Callable[[], object]) -> None:
-        self.writing = ProgressPage(self, self.tr("Writing {0}").format(name), stop)
+    def begin_writing(self, name: str, job: Job, stage: JobStage) -> None:
+        page = self.writing = ProgressPage(self, self.tr("Writing {0}").format(name), job.cancel)
 
-    def show_progress(self, stage: JobStage, share: int) -> None:
-        done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
-        if self.writing is not None:
-            self.writing.show_progress(share, self.tr("Verifying …") if stage.verifying else done)
+        def look() -> None:
+            done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
+            page.show_progress(job.done_amount, self.tr("Verifying …") if stage.verifying else done)
+            if job.state.ended:
+                clock.stop()
+
+        clock = QTimer(page)
+        clock.setInterval(LOOK_MILLISECONDS)
+        clock.timeout.connect(look)
+        clock.start()
 
     def show_written(self, packed: Packed, name: str) -> None:
         """Show the result; close the dialog if there is nothing to read."""
-        sound = packed.report is None or not packed.report.findings
-        if sound and not (packed.notes or packed.removed or packed.skipped):
+        report = packed.report
+        if not (packed.notes or packed.removed or packed.skipped or (report is not None and report.findings)):
             self.accept()
             return
-        sound = packed.report is None or packed.report.ok
-        title, verdict = self.tr("{0} was written and opened").format(name), report_text(packed.report)
-        text = "\n".join(result_lines(packed))
-        self.outcome = ResultPage(self, title, f"{'✔' if sound else '✖'} {verdict}", "ok" if sound else "error", text)
+        sign, tone = ("✔", "ok") if report is None or report.ok else ("✖", "error")
+        title, text = self.tr("{0} was written and opened").format(name), "\n".join(result_lines(packed))
+        self.outcome = ResultPage(self, title, f"{sign} {report_text(report)}", tone, text)
 
     @property
     def is_written(self) -> bool:
@@ -477,8 +477,6 @@ class NewShardDialog(TaskDialog):
 
 
 class NewShards(QObject):
-    """Packs and converts: shows the dialog, writes in a lasting job, verifies and opens the result."""
-
     def __init__(self, session: Session, settings: Settings, parent: QWidget) -> None:
         super().__init__(parent)
         self._session = session
@@ -543,8 +541,6 @@ class NewShards(QObject):
         name, stage = work.target.path.name, JobStage()
 
         def done(packed: Packed | None, error: BaseException | None) -> None:
-            if alive(clock.stop):
-                clock.stop()
             if packed is not None:
                 job.note = result_text(packed, name)
                 self._written(sheet, work, packed)
@@ -558,11 +554,7 @@ class NewShards(QObject):
             lasting=True,
             done=done,
         )
-        sheet.begin_writing(name, job.cancel)
-        clock = QTimer(sheet)
-        clock.setInterval(LOOK_MILLISECONDS)
-        clock.timeout.connect(lambda: sheet.show_progress(stage, job.done_amount))
-        clock.start()
+        sheet.begin_writing(name, job, stage)
 
     def _written(self, sheet: NewShardDialog, work: NewShardJob, packed: Packed) -> None:
         name, path = work.target.path.name, str(work.target.path)
@@ -626,7 +618,6 @@ def pack_keys_text(writes: Writes) -> str:
 
 
 MAX_LISTED = 200
-"""Maximum number of files, notes and findings listed."""
 
 _SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
 

@@ -81,7 +81,6 @@ class PlanModel(QAbstractItemModel):
         return self._planned.plan.files if self._planned is not None else ()
 
     def file_number(self, index: Index) -> int:
-        """Return the file index of a row that is a file or section."""
         return index.internalId() - 1 if index.internalId() else index.row()
 
     def section(self, index: Index) -> Section | None:

@@ -32,17 +32,11 @@ MOST_LISTED = 100_000
 class TargetStatus(Enum):
     FREE = "free"
     FILE = "file"
-    """The file exists and would be replaced."""
     FOLDER = "folder"
-    """The folder exists; several files are to be written into it."""
     NOT_A_FILE = "not a file"
-    """The target is a folder, but a file is to be written."""
     NOT_A_FOLDER = "not a folder"
-    """The target is a file, but a folder is to be written."""
     NO_PLACE = "no place"
-    """The parent folder does not exist."""
     INPUT = "input"
-    """The target is one of the inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +108,6 @@ WRONG = {
 
 
 class TargetView(QWidget):
-    """Path of the new shard, file or folder, and whether to replace what exists there."""
-
     changed = Signal()
 
     def __init__(self, parent: QWidget) -> None:
