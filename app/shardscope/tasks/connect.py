@@ -85,17 +85,13 @@ class LoginChoice(QWidget):
         about = plain_label(self.tr("Requests are not signed: for public data."), wrap=True)
         about.setForegroundRole(about.palette().ColorRole.PlaceholderText)
         about.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.pages: dict[LoginKind, QWidget] = {
-            LoginKind.ANONYMOUS: about,
-            LoginKind.PROFILE: _page(self, (self.tr("&Profile"), self.profile)),
-            LoginKind.KEYS: _page(self, *(one[:2] for one in keys)),
-        }
-        words = {
-            LoginKind.ANONYMOUS: self.tr("A&nonymous"),
-            LoginKind.PROFILE: self.tr("Pro&file"),
-            LoginKind.KEYS: self.tr("&Keys"),
-        }
-        self.buttons = {who: QRadioButton(text, self) for who, text in words.items()}
+        kinds = (
+            (LoginKind.ANONYMOUS, self.tr("A&nonymous"), about),
+            (LoginKind.PROFILE, self.tr("Pro&file"), _page(self, (self.tr("&Profile"), self.profile))),
+            (LoginKind.KEYS, self.tr("&Keys"), _page(self, *(one[:2] for one in keys))),
+        )
+        self.pages = {who: page for who, _, page in kinds}
+        self.buttons = {who: QRadioButton(text, self) for who, text, _ in kinds}
         for button in self.buttons.values():
             button.toggled.connect(self._choose)
         row = lay(QHBoxLayout(), *self.buttons.values(), 1, spacing=18)

@@ -192,10 +192,7 @@ class FindKeyDialog(TaskDialog):
                 self.show_message(self.tr("{0} of {1} searched").format(done, plural(job.total_amount, "file")))
 
     def _drain(self) -> None:
-        hits: list[KeyHit] = []
-        while self._found:
-            hits.append(self._found.popleft())
-        self.model.add(hits)
+        self.model.add([self._found.popleft() for _ in range(len(self._found))])
 
     def done(self, result: int) -> None:
         if self._job is not None:

@@ -260,14 +260,19 @@ def field_for(
 
 
 class FieldForm(QFormLayout):
-    """Rows of labelled fields; a label without `&` gets a letter of its own, none of `reserved` (those of buttons)."""
+    """Rows of labelled fields; a label without `&` gets a letter of its own, none of `reserved` (of buttons).
+
+    With `helped`, the help of each option is shown below its field.
+    """
 
     changed = Signal()
 
-    def __init__(self, parent: QWidget | None = None, *, spacing: int = 10, reserved: str = "") -> None:
+    def __init__(
+        self, parent: QWidget | None = None, *, spacing: int = 10, reserved: str = "", helped: bool = False
+    ) -> None:
         super().__init__(parent)
         self.fields: dict[str, OptionField] = {}
-        self.reserved = reserved
+        self._reserved, self._helped = reserved, helped
         self.setContentsMargins(0, 0, 0, 0)
         self.setHorizontalSpacing(12)
         self.setVerticalSpacing(spacing)
@@ -293,7 +298,6 @@ class FieldForm(QFormLayout):
         *,
         own: Mapping[str, OptionField] | None = None,
         without: Iterable[str] = (),
-        helped: bool = False,
     ) -> None:
         """Add a field per described setting but arguments and lists of keys; `own` are fields made by hand."""
         left_out, hand_made = frozenset(without), own or {}
@@ -302,26 +306,26 @@ class FieldForm(QFormLayout):
                 self.add_field(hand_made[name], _label(name, one))
             elif not (one.positional or one.listed or name in left_out):
                 option, label = option_of(name, one, default), _label(name, one)
-                field = field_for(option, title=label, helped=helped)
+                field = field_for(option, title=label, helped=self._helped)
                 field.on = one.on
-                self.add_field(field, label, helped=helped)
+                self.add_field(field, label)
 
-    def add_options(self, options: Iterable[Option], *, helped: bool = False) -> None:
+    def add_options(self, options: Iterable[Option]) -> None:
         for option in options:
-            field = field_for(option, title=option.name if helped else "", helped=helped)
-            self.add_field(field, field.title, helped=helped)
+            field = field_for(option, title=option.name if self._helped else "", helped=self._helped)
+            self.add_field(field, field.title)
 
-    def add_field(self, field: OptionField, label: str, *, helped: bool = False) -> None:
-        if helped:
-            height = field.sizeHint().height()
+    def add_field(self, field: OptionField, label: str) -> None:
+        height = field.sizeHint().height()
+        if self._helped:
             field.explain()
-        self.fields[field.option.name] = field
-        if isinstance(field, FlagField) and not helped:
+        elif isinstance(field, FlagField):
             field.box.setText(self._with_letter(field.box.text()))
             label = ""
-        self.add(label if helped else self._with_letter(label), field)
+        self.fields[field.option.name] = field
+        self.add(label if self._helped else self._with_letter(label), field)
         words = self.labelForField(field)
-        if helped and isinstance(words, QLabel):
+        if self._helped and isinstance(words, QLabel):
             words.setAlignment(Qt.AlignmentFlag.AlignTop)
             words.setContentsMargins(0, max(height - words.fontMetrics().height(), 0) // 2, 1, 0)
         field.changed.connect(self.changed)
@@ -373,7 +377,7 @@ class FieldForm(QFormLayout):
             return words
         labels = [self.itemAt(row, role) for row in range(self.rowCount()) for role in _ROLES]
         texts = [getattr(getattr(one.widget(), "box", one.widget()), "text", str)() for one in labels if one]
-        taken = {text[text.index("&") + 1].lower() for text in texts if "&" in text[:-1]} | set(self.reserved)
+        taken = {text[text.index("&") + 1].lower() for text in texts if "&" in text[:-1]} | set(self._reserved)
         at = next((at for at, letter in enumerate(words) if letter.isalpha() and letter.lower() not in taken), -1)
         return f"{words[:at]}&{words[at:]}" if at >= 0 else words
 

@@ -44,7 +44,7 @@ COLUMNS = (
     Column("Condition", lambda one: "● raw" if one.raw else " ".join(CONDITIONS[one.condition])),
     Column("Name", lambda one: one.path or one.name, 120, tip=lambda one: f"{one.path or one.name}\n{one.sha256}"),
     Column("Size", lambda one: size_text(one.size) if one.size >= 0 else "", number=True),
-    Column("Check or reason", _reason, 160, stretched=True),
+    Column("Check or reason", _reason, 220, stretched=True),
 )
 
 

@@ -280,10 +280,10 @@ class NewShardDialog(TaskDialog):
         found = self.formats.format
         kept = {name: text for name, text in self.options.kept().items() if name in self._settings}
         page = QWidget(self)
-        form = FieldForm(page, spacing=9)
-        form.add_options((one for one in found.options_for(OptionPurpose.WRITE) if not one.hidden), helped=True)
+        form = FieldForm(page, spacing=9, helped=True)
+        form.add_options(one for one in found.options_for(OptionPurpose.WRITE) if not one.hidden)
         options = set(form.fields)
-        form.add_settings(Pack if self.contents is not None else Convert, without=OWN, helped=True)
+        form.add_settings(Pack if self.contents is not None else Convert, without=OWN)
         self._settings = set(form.fields) - options
         form.restore(kept)
         form.changed.connect(self._changed)
