@@ -190,11 +190,9 @@ class ExtractDialog(TaskDialog):
         if self._answer is not None or self.conflict.currentData() != ASK:
             self._go(wanted)
             return
-        self.busy = True
-        self.refresh()
         self.show_message(self.tr("Checking for existing files …"))
-        take = partial(self._found_existing, wanted)
-        self.check(lambda job: existing(wanted, job.progress), take, kind="existing")
+        self.check(lambda job: existing(wanted, job.progress), partial(self._found_existing, wanted), kind="act")
+        self.refresh()
 
     def _found_existing(self, wanted: ExtractionRequest, count: int) -> None:
         if count:

@@ -65,7 +65,7 @@ class TaskDialog(QDialog):
     def __init__(self, session: Session, window: QWidget) -> None:
         super().__init__(window)
         self.session = session
-        self.is_closed = self.busy = False
+        self.is_closed = False
         self._checks: set[str] = set()
         self._soon = Debounce(self, self.preview, TYPING_MILLISECONDS)
         self.setObjectName(self.name)
@@ -120,14 +120,13 @@ class TaskDialog(QDialog):
         button.clicked.connect(lambda _: slot())
         return button
 
-    def add_close(self, kind: QDialogButtonBox.StandardButton = QDialogButtonBox.StandardButton.Cancel) -> QPushButton:
+    def add_close(self, kind: QDialogButtonBox.StandardButton = QDialogButtonBox.StandardButton.Cancel) -> None:
         button = self.buttons.addButton(kind)
         button.setAutoDefault(False)
         if kind is QDialogButtonBox.StandardButton.Close:
             # A list that has the keyboard keeps Escape from the dialog.
             button.setShortcut(QKeySequence(Qt.Key.Key_Escape))
         button.clicked.connect(lambda _: self.reject())
-        return button
 
     def show_message(self, text: str, tone: str = "muted") -> None:
         self.message.set_text(text)
@@ -136,7 +135,6 @@ class TaskDialog(QDialog):
             self.message.setVisible(bool(text))
 
     def show_error(self, error: BaseException) -> None:
-        self.busy = False
         self.show_message(error_text(error), "error")
         self.refresh()
 
@@ -150,18 +148,18 @@ class TaskDialog(QDialog):
         pool: Pool = Pool.CPU,
         priority: JobPriority = JobPriority.SCREEN,
         title: str = "",
-    ) -> Job:
-        """Run `work` in a job that ends with the dialog, then `take` its result; a newer job of a kind replaces it."""
+    ) -> None:
+        """Run `work` in a job that ends with the dialog, then `take` its result; a newer job of a kind replaces it.
+
+        The dialog is `busy` during a job of kind `act`.
+        """
 
         def done(result: T, error: BaseException | None) -> None:
             if not alive(self.check) or self.is_closed:
                 return
             if isinstance(error, Cancelled) or job.cancelled:
-                if self.running(kind) is None:
-                    self.busy = False
-                    self.refresh()
+                self.refresh()
             elif error is None:
-                self.busy = False
                 take(result)
             else:
                 if self.of_file:
@@ -170,7 +168,10 @@ class TaskDialog(QDialog):
 
         self._checks.add(kind)
         job = self.session.jobs.submit(work, key=(kind, self), pool=pool, priority=priority, title=title, done=done)
-        return job
+
+    @property
+    def busy(self) -> bool:
+        return self.running("act") is not None
 
     def running(self, kind: str) -> Job | None:
         return self.session.jobs.newest((kind, self))

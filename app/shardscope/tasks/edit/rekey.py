@@ -61,9 +61,7 @@ class RekeyDialog(TaskDialog):
         shard, target, values = self.session.shard, Path(self.target.text().strip()), self.form.values
         if shard is None:
             return
-        self.busy = True
         self.show_message("")
-        self.refresh()
 
         def take(_: object) -> None:
             self.accept()
@@ -74,11 +72,12 @@ class RekeyDialog(TaskDialog):
                 shard, target, **read_options(self._options, values, OptionPurpose.REKEY, REKEY.name)
             ),
             take,
-            kind="rekey",
+            kind="act",
             pool=Pool.IO,
             priority=JobPriority.SELECTED,
             title=self.tr("Write {0}").format(target.name),
         )
+        self.refresh()
 
 
 class RekeyTask(QObject):

@@ -40,7 +40,7 @@ from shardscope.tasks.task_dialog import LOOK_MILLISECONDS, ProgressPage, Result
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, px
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import discard, lay
 from shardscope.widgets.plain_text import plain_label, tip
 
 AUTO_EXACT = 16 << 20
@@ -288,8 +288,7 @@ class NewShardDialog(TaskDialog):
         form.restore(kept)
         form.changed.connect(self._changed)
         self._last.replaceWidget(self._options_page, page)
-        self._options_page.hide()
-        self._options_page.deleteLater()
+        discard(self._options_page)
         self._options_page, self.options = page, form
         self._explain_keys()
         self._fit_place()

@@ -8,7 +8,6 @@ from typing import Any
 
 from PySide6.QtCore import (
     QAbstractItemModel,
-    QCoreApplication,
     QEvent,
     QModelIndex,
     QPersistentModelIndex,
@@ -109,12 +108,11 @@ class PlanModel(QAbstractItemModel):
         return len(COLUMNS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation is not Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return QCoreApplication.translate("PlanModel", COLUMNS[section])
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(section)
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return self.tr(COLUMNS[section])
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return _alignment(section)
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
