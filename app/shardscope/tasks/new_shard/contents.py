@@ -165,7 +165,7 @@ class InputModel(TableModel):
         self.counted: dict[str, Input] = {}
         columns = (
             Column("Name", lambda path: Path(path).name or path, 60, tip=str, stretched=True),
-            Column("Type", lambda path: self._of(path, lambda found: found.text), tip=str),
+            Column("Type", lambda path: self._of(path, lambda found: found.text), 120),
             Column("Size", lambda path: self._of(path, lambda found: size_text(found.size)), number=True, tip=str),
         )
         super().__init__(parent, columns)
