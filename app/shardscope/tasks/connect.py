@@ -44,6 +44,7 @@ from shardscope.startup.settings import Settings
 from shardscope.tasks.form import FieldForm
 from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets import theme
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.request_costs import Price, money_text, price_called, seconds_text
 from shardscope.widgets.tick_box import TickBox
@@ -84,27 +85,17 @@ class LoginChoice(QWidget):
         about = plain_label(self.tr("Requests are not signed: for public data."), wrap=True)
         about.setForegroundRole(about.palette().ColorRole.PlaceholderText)
         about.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.pages: dict[LoginKind, QWidget] = {
-            LoginKind.ANONYMOUS: about,
-            LoginKind.PROFILE: _page(self, (self.tr("&Profile"), self.profile)),
-            LoginKind.KEYS: _page(self, *(one[:2] for one in keys)),
-        }
-        words = {
-            LoginKind.ANONYMOUS: self.tr("A&nonymous"),
-            LoginKind.PROFILE: self.tr("Pro&file"),
-            LoginKind.KEYS: self.tr("&Keys"),
-        }
-        self.buttons = {who: QRadioButton(text, self) for who, text in words.items()}
-        row, column = QHBoxLayout(), QVBoxLayout(self)
-        row.setSpacing(18)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(row)
-        for who, button in self.buttons.items():
-            row.addWidget(button)
-            column.addWidget(self.pages[who])
+        kinds = (
+            (LoginKind.ANONYMOUS, self.tr("A&nonymous"), about),
+            (LoginKind.PROFILE, self.tr("Pro&file"), _page(self, (self.tr("&Profile"), self.profile))),
+            (LoginKind.KEYS, self.tr("&Keys"), _page(self, *(one[:2] for one in keys))),
+        )
+        self.pages = {who: page for who, _, page in kinds}
+        self.buttons = {who: QRadioButton(text, self) for who, text, _ in kinds}
+        for button in self.buttons.values():
             button.toggled.connect(self._choose)
-        row.addStretch(1)
+        row = lay(QHBoxLayout(), *self.buttons.values(), 1, spacing=18)
+        lay(QVBoxLayout(self), row, *self.pages.values(), spacing=8)
         self.set_profiles(())
         self.profile.currentIndexChanged.connect(lambda _: self.changed.emit())
         self.choose(login_kind_of(options))
@@ -214,12 +205,10 @@ def profiles() -> tuple[str, ...]:
 
 
 class AddressDialog(TaskDialog):
-    """Address and its connection options; `chosen` carries the `OpenRequest`."""
-
     name = "addressSheet"
     words = "Open address"
     of_file = False
-    chosen = Signal(object)
+    chosen = Signal(OpenRequest)
 
     def __init__(self, request: OpenRequest, connections: Connections, session: Session, window: QWidget) -> None:
         super().__init__(session, window)
@@ -337,7 +326,6 @@ class AddressDialog(TaskDialog):
 
     @property
     def request(self) -> OpenRequest:
-        """Request built from the fields; web servers get no connection options."""
         parsed = self.parsed
         signed = parsed is not None and in_store(parsed)
         return replace(self._request, uri=self.uri, remote=self.options() if signed else None)
@@ -345,7 +333,6 @@ class AddressDialog(TaskDialog):
     # --- check ---
 
     def refresh(self, *_: object) -> None:
-        """Check the fields, and show those that the address needs: web servers need no options."""
         self._list_layers()
         parsed = self.parsed
         signed = parsed is not None and in_store(parsed)
@@ -512,22 +499,18 @@ class FetchQuestion(QObject):
         size = size_text(costly.size)
         yes, text = self.tr("&Fetch {0}").format(size), self.tr("{0} fetches up to {1}.").format(costly.what, size)
         more = cost_text(costly.size, price_called(self._settings.price))
-        box = self._box("costly", self.tr("Large download"), text, more, yes, costly.go, costly.refuse)
-        box.open()
-        return box
+        return self._ask("costly", self.tr("Large download"), text, more, yes, costly.go, costly.refuse)
 
     def ask_store(self, error: StoreUntrusted, go: Callable[[], object], refuse: Callable[[], object]) -> QMessageBox:
-        """Ask whether to open a store or folder that a file refers to; *Cancel* is the default button."""
         title = self.tr("Connect?") if error.who else self.tr("Open?")
         yes = self.tr("&Connect") if error.who else self.tr("&Open")
         more = self.tr("The opened file refers to it. Continue only if you trust that file.")
-        box = self._box("untrusted", title, error.question, more, yes, go, refuse)
+        box = self._ask("untrusted", title, error.question, more, yes, go, refuse)
         # Enter must not agree by accident.
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
-        box.open()
         return box
 
-    def _box(
+    def _ask(
         self,
         name: str,
         title: str,
@@ -552,6 +535,7 @@ class FetchQuestion(QObject):
         box.finished.connect(lambda _: setattr(self, "_question", None))
         # After the box is closed, since documents are not shown while a dialog is open.
         box.finished.connect(lambda _: go() if box.clickedButton() is agree else refuse())
+        box.open()
         return box
 
     def _drop(self) -> None:
@@ -560,6 +544,5 @@ class FetchQuestion(QObject):
 
 
 def cost_text(size: int, price: Price) -> str:
-    """Return time and price of fetching `size` bytes in one request."""
     lasts, cost = seconds_text(size / USUAL_RATE), money_text(price.of(1, size))
     return f"About {lasts} at 100 Mbit/s; costs about {cost} ({price.name})."

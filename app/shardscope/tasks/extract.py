@@ -28,12 +28,13 @@ from shardscope.session.jobs import Job, JobPriority, JobState
 from shardscope.session.object_rows import RowRanges
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.form import ChoiceField, FieldForm, FlagField, TwoWayField, side_button
-from shardscope.tasks.task_dialog import Role, TaskDialog
+from shardscope.tasks.form import ChoiceField, FieldForm, FlagField, FolderBox, TwoWayField
+from shardscope.tasks.task_dialog import PAGE_MARGINS, Role, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.file_dialogs import ask_folder, folder_box, path_of
+from shardscope.widgets.file_dialogs import path_of
 from shardscope.widgets.fonts import LARGE
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label, tip
 
 ASK = "ask"
@@ -60,11 +61,9 @@ PASSING = ("parts", "deleted")
 
 
 class ExtractDialog(TaskDialog):
-    """Target and options of an extraction; `chosen` carries the `ExtractionRequest`."""
-
     name = "extractSheet"
     words = "Extract objects"
-    chosen = Signal(object)
+    chosen = Signal(ExtractionRequest)
 
     def __init__(self, request: ExtractionRequest, folders: list[str], kept: dict[str, str], task: ExtractTask) -> None:
         super().__init__(task.session, task.window)
@@ -76,21 +75,20 @@ class ExtractDialog(TaskDialog):
         self.extract = self.add_button(self.tr("&Extract"), self._act, Role.AcceptRole)
         self.add_close()
         self.lay_out([self.total, self.left_out, self.form], "extractArea", self.tr("Choices"), margin=20)
-        self.where.editTextChanged.connect(lambda _: self.refresh())
-        self.where.editTextChanged.connect(self._soon.again)
+        for slot in (lambda _: self.refresh(), self._soon.again):
+            self.where.editTextChanged.connect(slot)
         self.form.changed.connect(self.preview)
         self.refresh()
         self.resize(max(self.sizeHint().width(), 620), self.sizeHint().height())
         self.where.setFocus()
-        if (line := self.where.lineEdit()) is not None:
-            line.selectAll()
+        self.where.line.selectAll()
 
     def _make_form(self, folders: list[str]) -> None:
         self.total = plain_label(self.tr("Counting …"), size=LARGE, bold=True)
         self.left_out, self.warning, self.examples = (Elided(greedy=True, parent=self) for _ in range(3))
         self.left_out.setText(" ")
         self.examples.setFont(theme.fixed_font())
-        self.where = folder_box(self, folders, characters=20)
+        self.where = FolderBox(folders, self.tr("Extract to"), characters=20)
         names = Option("folders", OptionType.FLAG, "A key such as a/b/c.txt becomes the file c.txt in the folder a/b")
         policy = Option("conflict", OptionType.CHOICE, "", default=ASK, choices=tuple(POLICIES))
         unused = "Omits them from the manifest. They are never written as files."
@@ -108,7 +106,7 @@ class ExtractDialog(TaskDialog):
             "parts": self.parts,
         }
         form = self.form = FieldForm(reserved="ebcso")
-        form.add(self.tr("&To"), self.where, side_button(self.tr("&Browse…"), self._browse))
+        form.add(self.tr("&To"), self.where, self.where.browse)
         form.add_settings(ExtractOptions, own=own, without=WITHOUT)
         form.add_field(self.skip_unused, "")
         form.add_field(deleted, "")
@@ -126,7 +124,7 @@ class ExtractDialog(TaskDialog):
 
     @property
     def folder(self) -> Path:
-        return path_of(self.where.currentText())
+        return path_of(self.where.text)
 
     @property
     def request(self) -> ExtractionRequest:
@@ -160,7 +158,7 @@ class ExtractDialog(TaskDialog):
         found = self._counted.counted if self._counted is not None else None
         skips = self.skip_unused.box.isChecked()
         counted = found is None or found.objects > 0 or not skips
-        self.extract.setEnabled(bool(self.where.currentText().strip()) and counted and not self.busy)
+        self.extract.setEnabled(bool(self.where.text) and counted and not self.busy)
         for part, name in self._rows.items():
             self.form.setRowVisible(part, bool(found and getattr(found, name)))
         if found is None:
@@ -184,22 +182,16 @@ class ExtractDialog(TaskDialog):
         self.examples.setText("\n".join([*lines, "", "", ""][:3]))
         self.examples.setToolTip(tip("\n".join(str(self.folder / name) for name in found.examples)))
 
-    def _browse(self) -> None:
-        ask_folder(self, self.tr("Extract to"), self.where.setEditText, start=str(self.folder))
-
     # --- run ---
 
     def _act(self) -> None:
-        """Extract, after asking about existing files if that is the policy."""
         wanted = self.request
         if self._answer is not None or self.conflict.currentData() != ASK:
             self._go(wanted)
             return
-        self.busy = True
-        self.refresh()
         self.show_message(self.tr("Checking for existing files …"))
-        take = partial(self._found_existing, wanted)
-        self.check(lambda job: existing(wanted, job.progress), take, kind="existing")
+        self.check(lambda job: existing(wanted, job.progress), partial(self._found_existing, wanted), kind="act")
+        self.refresh()
 
     def _found_existing(self, wanted: ExtractionRequest, count: int) -> None:
         if count:
@@ -220,33 +212,23 @@ class ExtractDialog(TaskDialog):
         grid.setHorizontalSpacing(14)
         grid.setVerticalSpacing(8)
         grid.setColumnStretch(1, 1)
+        grid.setContentsMargins(0, 8, 0, 0)
         self.answers: dict[Conflict, QPushButton] = {}
         for row, (policy, (words, doc)) in enumerate(ANSWERS.items()):
-            button = self.answers[policy] = QPushButton(words, page)
+            button = self.answers[policy] = QPushButton(words)
             button.setObjectName(f"conflict_{policy}")
             button.setAccessibleDescription(doc)
-            button.clicked.connect(partial(self._answered, policy))
+            button.clicked.connect(lambda _, policy=policy: self._answered(policy))
             grid.addWidget(button, row, 0)
-            grid.addWidget(QLabel(doc, page), row, 1)
-        self.back, cancel = QPushButton(self.tr("Ba&ck"), page), QPushButton(self.tr("Cancel"), page)
+            grid.addWidget(QLabel(doc), row, 1)
+        self.back, cancel = QPushButton(self.tr("Ba&ck")), QPushButton(self.tr("Cancel"))
         self.back.clicked.connect(self._show_choices)
         cancel.clicked.connect(self.reject)
-        foot = QHBoxLayout()
-        foot.addWidget(self.back)
-        foot.addStretch(1)
-        foot.addWidget(cancel)
-        column = QVBoxLayout(page)
-        column.setContentsMargins(20, 18, 20, 14)
-        column.setSpacing(10)
-        column.addWidget(plain_label(text, size=LARGE, bold=True, wrap=True))
-        column.addWidget(where)
-        column.addSpacing(8)
-        column.addLayout(grid)
-        column.addStretch(1)
-        column.addLayout(foot)
+        title, foot = plain_label(text, size=LARGE, bold=True, wrap=True), lay(QHBoxLayout(), self.back, 1, cancel)
+        lay(QVBoxLayout(page), title, where, grid, 1, foot, margins=PAGE_MARGINS, spacing=10)
         return page
 
-    def _answered(self, policy: Conflict, _: bool = False) -> None:
+    def _answered(self, policy: Conflict) -> None:
         self._answer = policy
         self._go(self.request)
 
@@ -283,10 +265,8 @@ class Result:
 
 
 class ExtractTask(QObject):
-    """Shows the dialog and extracts in lasting jobs; `started` and `finished` carry a `Result`."""
-
-    started = Signal(object)
-    finished = Signal(object)
+    started = Signal(Result)
+    finished = Signal(Result)
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget) -> None:
         super().__init__(parent)

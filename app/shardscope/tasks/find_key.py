@@ -18,36 +18,30 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import main_span
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.form import FieldForm, side_button
+from shardscope.tasks.form import FieldForm, FolderBox, side_button
 from shardscope.tasks.task_dialog import TaskDialog, thin_progress
 from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
-from shardscope.widgets.file_dialogs import ask_folder, folder_box
 from shardscope.widgets.table import Column, Table, TableModel, context_menu
 
 MOST_HITS = 10_000
-"""Maximum number of files listed."""
 
 
 class KeyHitModel(TableModel):
-    top = ""
-    """Folder that is searched; names are shown relative to it."""
+    """Hits; `top` is the searched folder, to which names are shown relative."""
+
+    things: list[KeyHit]
 
     def __init__(self) -> None:
-        super().__init__(
-            None,
-            (
-                Column("File", self._name, 260, tip=_tip, stretched=True),
-                Column("Format", lambda hit: "" if hit.ref is None else hit.format, tip=_tip),
-                Column("Size", _size, number=True, tip=_tip),
-                Column("Shard, error", _shard_or_error, 120, tip=_tip),
-            ),
+        self.top = ""
+        columns = (
+            Column("File", self._name, 260, tip=lambda hit: _error(hit) or hit.path, stretched=True),
+            Column("Format", lambda hit: hit.format if hit.ref is not None else "", tip=_error),
+            Column("Size", _size, number=True, tip=_error),
+            Column("Shard, error", lambda hit: hit.ref.shard if hit.ref is not None else _error(hit), 120),
         )
-        self.things: list[KeyHit] = []
-
-    def _name(self, hit: KeyHit) -> str:
-        name = hit.path.removeprefix(self.top.rstrip("/") + "/") if self.top else hit.path
-        return f"✖ {name}" if hit.error is not None else name
+        super().__init__(columns=columns)
+        self.things = []
 
     def add(self, hits: list[KeyHit]) -> None:
         hits = hits[: MOST_HITS - len(self.things)]
@@ -57,33 +51,16 @@ class KeyHitModel(TableModel):
             self.things += hits
             self.endInsertRows()
 
-    def text(self, row: int, column: int) -> str:
-        hit = self.things[row]
-        if column == 0:
-            name = hit.path.removeprefix(self.top.rstrip("/") + "/") if self.top else hit.path
-            return f"✖ {name}" if hit.error is not None else name
-        if hit.ref is None:
-            return error_text(hit.error) if column == 3 and hit.error is not None else ""
-        size = grouped_digits(hit.ref.size) if hit.ref.size >= 0 else ""
-        return (hit.format, size, hit.ref.shard)[column - 1]
-
-    def tip(self, row: int, column: int) -> str:
-        hit = self.things[row]
-        return error_text(hit.error) if hit.error is not None else hit.path if not column else self.text(row, column)
-
-
-def _tip(hit: KeyHit) -> str:
-    return hit.path if hit.error is None else error_text(hit.error)
+    def _name(self, hit: KeyHit) -> str:
+        return f"{'✖ ' if hit.error is not None else ''}{hit.path.removeprefix(self.top.rstrip('/') + '/')}"
 
 
 def _size(hit: KeyHit) -> str:
     return grouped_digits(hit.ref.size) if hit.ref is not None and hit.ref.size >= 0 else ""
 
 
-def _shard_or_error(hit: KeyHit) -> str:
-    if hit.ref is not None:
-        return hit.ref.shard
-    return "" if hit.error is None else error_text(hit.error)
+def _error(hit: KeyHit) -> str:
+    return error_text(hit.error) if hit.error is not None else ""
 
 
 class FindKeyDialog(TaskDialog):
@@ -102,33 +79,28 @@ class FindKeyDialog(TaskDialog):
         self.key.setObjectName("findKey")
         self.key.setFont(theme.fixed_font())
         self.key.setPlaceholderText(self.tr("Key, as text"))
-        self.where = folder_box(self, self._folders, characters=30)
+        self.where = FolderBox(self._folders, self.tr("Choose the folder to search"), characters=30)
         self.where.setObjectName("findKeyFolder")
         # Return opens the current row, so no button is the default.
         self.start = side_button(self.tr("&Find"), self._start, "findKeyStart")
         self.progress = thin_progress(self.tr("Progress of the search"))
         self.model = KeyHitModel()
-        self.table = self._make_table()
+        self.table = Table(self.model, self, "findKeyHits", self.tr("Files with the key"), menu=self._menu)
+        self.table.activated.connect(self._open)
+        self.table.selectionModel().selectionChanged.connect(lambda *_: self.refresh())
         self.open_button = self.add_button(self.tr("&Open"), lambda: self._open(self.table.currentIndex()))
         self.add_close(QDialogButtonBox.StandardButton.Close)
         form = FieldForm()
         form.add(self.tr("&Key"), self.key, self.start)
-        form.add(self.tr("Fol&der"), self.where, side_button(self.tr("&Browse…"), self._browse))
+        form.add(self.tr("Fol&der"), self.where, self.where.browse)
         parts: list[QWidget | QLayout] = [form, self.progress, self.table]
         self.lay_out(parts, "findKeyArea", self.tr("Search and files"), tall=self.table, beside=True)
-        self.key.returnPressed.connect(self._start_typed)
-        self.where.lineEdit().returnPressed.connect(self._start_typed)  # type: ignore[union-attr]
-        self.key.textChanged.connect(lambda _: self.refresh())
-        self.where.editTextChanged.connect(lambda _: self.refresh())
+        for line in (self.key, self.where.line):
+            line.returnPressed.connect(self._start_typed)
+            line.textChanged.connect(lambda _: self.refresh())
         session.jobs.changed.connect(self._progressed)
         self.refresh()
         self.resize(QSize(760, 460))
-
-    def _make_table(self) -> Table:
-        table = Table(self.model, self, "findKeyHits", self.tr("Files with the key"), menu=self._menu)
-        table.activated.connect(self._open)
-        table.selectionModel().selectionChanged.connect(lambda *_: self.refresh())
-        return table
 
     # --- what is filled in ---
 
@@ -143,16 +115,12 @@ class FindKeyDialog(TaskDialog):
         open_one = [] if not request.uri or request.is_remote else [str(Path(request.uri).absolute().parent)]
         return list(dict.fromkeys([*open_one, *self._settings.searched_folders]))
 
-    def _browse(self) -> None:
-        title, start = self.tr("Choose the folder to search"), self.where.currentText()
-        ask_folder(self, title, self.where.setEditText, start=start).setObjectName("findKeyBrowse")
-
     @property
     def searching(self) -> bool:
         return self._job is not None
 
     def refresh(self) -> None:
-        ready = bool(self.key.text().strip() and self.where.currentText().strip())
+        ready = bool(self.key.text().strip() and self.where.text)
         self.start.setText(self.tr("&Cancel") if self.searching else self.tr("&Find"))
         self.start.setEnabled(self.searching or ready)
         self.open_button.setEnabled(self.table.currentIndex().isValid())
@@ -167,7 +135,7 @@ class FindKeyDialog(TaskDialog):
         if self._job is not None:
             self._job.cancel()
             return
-        key, where = self.key.text().strip(), self.where.currentText().strip()
+        key, where = self.key.text().strip(), self.where.text
         remote = self.session.documents.reach(where) if is_address(where) else None
         self._settings.add_searched_folder(where)
         self.model.top = where
@@ -224,10 +192,7 @@ class FindKeyDialog(TaskDialog):
                 self.show_message(self.tr("{0} of {1} searched").format(done, plural(job.total_amount, "file")))
 
     def _drain(self) -> None:
-        hits: list[KeyHit] = []
-        while self._found:
-            hits.append(self._found.popleft())
-        self.model.add(hits)
+        self.model.add([self._found.popleft() for _ in range(len(self._found))])
 
     def done(self, result: int) -> None:
         if self._job is not None:
@@ -246,17 +211,11 @@ class FindKeyDialog(TaskDialog):
 
     def _menu(self, row: int) -> QMenu:
         hit = self.model.things[row]
-        entries = (
-            (self.tr("&Open"), lambda: self._open_hit(hit)),
-            None,
-            (self.tr("&Copy path"), lambda: copy_text(hit.path)),
-        )
-        return context_menu(self, entries)
+        entries = ((self.tr("&Open"), lambda: self._open_hit(hit)), None)
+        return context_menu(self, (*entries, (self.tr("&Copy path"), lambda: copy_text(hit.path))))
 
 
 class FindKeyTask(QObject):
-    """Shows the dialog, one at a time."""
-
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
         super().__init__(window)
         self._session = session

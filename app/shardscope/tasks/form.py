@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
@@ -29,8 +30,9 @@ from shardcore.model.options import Option, OptionType
 from shardcore.model.text import shown
 from shardcore.operations.description import Setting, settings_of
 from shardscope.widgets import theme
-from shardscope.widgets.file_dialogs import ask_file, ask_folder
+from shardscope.widgets.file_dialogs import ask_file, ask_folder, path_of
 from shardscope.widgets.fonts import SMALL
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
@@ -38,12 +40,7 @@ YES_NO = {True: "yes", False: "no"}
 
 
 class OptionField(QWidget):
-    """Field of one option; an error is shown below it, in a form with `helped` also its help.
-
-    Attributes:
-        title: Label in a form; empty if the field contains it.
-        on: Value of a switch that is set.
-    """
+    """Field of one option with its error below; `on` is the value of a switch that is set."""
 
     changed = Signal()
 
@@ -88,25 +85,15 @@ class OptionField(QWidget):
         self.setAccessibleDescription(wrong or self.option.help)
 
     def explain(self) -> None:
-        """Show the help below the field."""
         about = small_label(self.option.help, f"about_{self.option.name}")
         about.setStyleSheet(f"color: {theme.of(self).muted.name()};")
         self._column.addWidget(about)
 
     def _hold(self, *widgets: QWidget, upright: bool = False, spacing: int = 8, fills: bool = True) -> None:
-        row = QVBoxLayout() if upright else QHBoxLayout()
-        row.setSpacing(spacing)
-        for widget in widgets:
-            row.addWidget(widget)
-        if fills:
-            row.setStretch(0, 1)
-        else:
-            row.addStretch(1)
-        column = self._column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
-        column.addLayout(row)
-        column.addWidget(self.wrong)
+        first, *others = widgets
+        rest = () if fills else (1,)
+        row = lay(QVBoxLayout() if upright else QHBoxLayout(), (first, int(fills)), *others, *rest, spacing=spacing)
+        self._column = lay(QVBoxLayout(self), row, self.wrong, spacing=2)
         widgets[0].setAccessibleName(widgets[0].accessibleName() or self.title or self.option.help)
         self.setFocusProxy(widgets[0])
         self.check()
@@ -146,8 +133,6 @@ class TextField(OptionField):
 
 
 class FlagField(OptionField):
-    """Tick box with its label as text; without a text in a form with `helped`."""
-
     def __init__(self, option: Option, given: Any = None, title: str = "", *, helped: bool = False) -> None:
         super().__init__(option, title)
         self.box = TickBox("" if helped else title or option.help.rstrip("."))
@@ -167,8 +152,6 @@ class FlagField(OptionField):
 
 
 class TwoWayField(OptionField):
-    """Switch whose two values have names of their own, as radio buttons."""
-
     def __init__(self, option: Option, title: str, on: str, off: str) -> None:
         super().__init__(option, title)
         self.yes, self.no = QRadioButton(on), QRadioButton(off)
@@ -195,8 +178,6 @@ class _StillBox(QComboBox):
 
 
 class ChoiceField(OptionField):
-    """Box of choices; `titles` are their texts, if they differ from the values."""
-
     def __init__(
         self, option: Option, given: Any = None, title: str = "", titles: Mapping[str, str] | None = None
     ) -> None:
@@ -279,19 +260,19 @@ def field_for(
 
 
 class FieldForm(QFormLayout):
-    """Rows of labelled fields, described or made by hand; labels without `&` get a letter of their own.
+    """Rows of labelled fields; a label without `&` gets a letter of its own, none of `reserved` (of buttons).
 
-    Attributes:
-        fields: Described fields, by name of the option.
-        reserved: Letters of buttons, which no label gets.
+    With `helped`, the help of each option is shown below its field.
     """
 
     changed = Signal()
 
-    def __init__(self, parent: QWidget | None = None, *, spacing: int = 10, reserved: str = "") -> None:
+    def __init__(
+        self, parent: QWidget | None = None, *, spacing: int = 10, reserved: str = "", helped: bool = False
+    ) -> None:
         super().__init__(parent)
         self.fields: dict[str, OptionField] = {}
-        self.reserved = reserved
+        self._reserved, self._helped = reserved, helped
         self.setContentsMargins(0, 0, 0, 0)
         self.setHorizontalSpacing(12)
         self.setVerticalSpacing(spacing)
@@ -299,13 +280,7 @@ class FieldForm(QFormLayout):
         self.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
 
     def add(self, words: str, field: QWidget, *beside: QWidget) -> None:
-        row: QWidget | QHBoxLayout = field
-        if beside:
-            row = QHBoxLayout()
-            row.setSpacing(8)
-            row.addWidget(field, 1)
-            for widget in beside:
-                row.addWidget(widget)
+        row: QWidget | QHBoxLayout = lay(QHBoxLayout(), (field, 1), *beside, spacing=8) if beside else field
         self.addRow(words, row)
         label = self.labelForField(row)
         if isinstance(label, QLabel):
@@ -321,10 +296,8 @@ class FieldForm(QFormLayout):
         self,
         operation: type,
         *,
-        given: Mapping[str, Any] | None = None,
         own: Mapping[str, OptionField] | None = None,
         without: Iterable[str] = (),
-        helped: bool = False,
     ) -> None:
         """Add a field per described setting but arguments and lists of keys; `own` are fields made by hand."""
         left_out, hand_made = frozenset(without), own or {}
@@ -333,26 +306,26 @@ class FieldForm(QFormLayout):
                 self.add_field(hand_made[name], _label(name, one))
             elif not (one.positional or one.listed or name in left_out):
                 option, label = option_of(name, one, default), _label(name, one)
-                field = field_for(option, (given or {}).get(name), title=label, helped=helped)
+                field = field_for(option, title=label, helped=self._helped)
                 field.on = one.on
-                self.add_field(field, label, helped=helped)
+                self.add_field(field, label)
 
-    def add_options(self, options: Iterable[Option], *, helped: bool = False) -> None:
+    def add_options(self, options: Iterable[Option]) -> None:
         for option in options:
-            field = field_for(option, title=option.name if helped else "", helped=helped)
-            self.add_field(field, field.title, helped=helped)
+            field = field_for(option, title=option.name if self._helped else "", helped=self._helped)
+            self.add_field(field, field.title)
 
-    def add_field(self, field: OptionField, label: str, *, helped: bool = False) -> None:
-        if helped:
-            height = field.sizeHint().height()
+    def add_field(self, field: OptionField, label: str) -> None:
+        height = field.sizeHint().height()
+        if self._helped:
             field.explain()
-        self.fields[field.option.name] = field
-        if isinstance(field, FlagField) and not helped:
+        elif isinstance(field, FlagField):
             field.box.setText(self._with_letter(field.box.text()))
             label = ""
-        self.add(label if helped else self._with_letter(label), field)
+        self.fields[field.option.name] = field
+        self.add(label if self._helped else self._with_letter(label), field)
         words = self.labelForField(field)
-        if helped and isinstance(words, QLabel):
+        if self._helped and isinstance(words, QLabel):
             words.setAlignment(Qt.AlignmentFlag.AlignTop)
             words.setContentsMargins(0, max(height - words.fontMetrics().height(), 0) // 2, 1, 0)
         field.changed.connect(self.changed)
@@ -404,7 +377,7 @@ class FieldForm(QFormLayout):
             return words
         labels = [self.itemAt(row, role) for row in range(self.rowCount()) for role in _ROLES]
         texts = [getattr(getattr(one.widget(), "box", one.widget()), "text", str)() for one in labels if one]
-        taken = {text[text.index("&") + 1].lower() for text in texts if "&" in text[:-1]} | set(self.reserved)
+        taken = {text[text.index("&") + 1].lower() for text in texts if "&" in text[:-1]} | set(self._reserved)
         at = next((at for at, letter in enumerate(words) if letter.isalpha() and letter.lower() not in taken), -1)
         return f"{words[:at]}&{words[at:]}" if at >= 0 else words
 
@@ -413,7 +386,6 @@ _ROLES = (QFormLayout.ItemRole.LabelRole, QFormLayout.ItemRole.FieldRole)
 
 
 def option_of(name: str, one: Setting, default: Any) -> Option:
-    """Return a setting of an operation as an option with a type for its field."""
     if not one.placeholder:
         return Option(name, OptionType.FLAG, one.help, default=default is True)
     kind = OptionType.SIZE if one.unit == "bytes" else OptionType.CHOICE if one.values else OptionType.TEXT
@@ -430,7 +402,6 @@ def switch(operation: type, name: str, letter: str) -> FlagField:
 
 
 def setting_of(operation: type, name: str) -> tuple[Setting, Any]:
-    """Return the description of a setting, and its default."""
     return next((one, default) for field, one, default in settings_of(operation) if field == name)
 
 
@@ -464,6 +435,28 @@ def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushB
         (ask_folder if folder else ask_file)(field.window(), words.rstrip("…"), field.setText)
 
     return side_button(words, ask)
+
+
+class FolderBox(QComboBox):
+    """Editable list of folders, at least `characters` wide; `browse` is the button beside it."""
+
+    def __init__(self, folders: Sequence[str], title: str, *, characters: int) -> None:
+        super().__init__()
+        self.line = QLineEdit()
+        self.setLineEdit(self.line)
+        # Completion would consume the first Return while the path is selected.
+        self.setCompleter(None)  # type: ignore[arg-type]
+        self.addItems(folders)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMinimumContentsLength(characters)
+        self.browse = side_button(self.tr("&Browse…"), partial(self._ask, title))
+
+    @property
+    def text(self) -> str:
+        return self.currentText().strip()
+
+    def _ask(self, title: str) -> None:
+        ask_folder(self.window(), title, self.setEditText, start=str(path_of(self.text)))
 
 
 def json_problem(text: str) -> str:

@@ -6,15 +6,8 @@ from collections.abc import Callable
 from itertools import chain, count
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QDialogButtonBox,
-    QHeaderView,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QDialogButtonBox, QWidget
 
 from shardcore import SourceError
 from shardcore.errors import source_lost
@@ -30,17 +23,28 @@ from shardscope.tasks.task_dialog import TaskDialog, thin_progress
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE
-from shardscope.widgets.plain_text import plain_label, tip
-
-MOST_ROWS = 1000
-"""Maximum number of objects listed; the report in the folder lists all."""
+from shardscope.widgets.plain_text import plain_label
+from shardscope.widgets.table import Column, Table, TableModel
 
 CONDITIONS = {
-    Condition.WHOLE: "✓ intact",
-    Condition.UNCHECKED: "● unverified",
-    Condition.DAMAGED: "✖ damaged",
-    Condition.LOST: "▲ lost",
+    Condition.WHOLE: ("✓", "intact"),
+    Condition.UNCHECKED: ("●", "unverified"),
+    Condition.DAMAGED: ("✖", "damaged"),
+    Condition.LOST: ("▲", "lost"),
 }
+
+
+def _reason(one: Saved) -> str:
+    more = "; found without the index" if one.without_index and one.sha256 and not one.raw else ""
+    return grouped((one.why or one.checked_by or "nothing") + more)
+
+
+COLUMNS = (
+    Column("Condition", lambda one: "● raw" if one.raw else " ".join(CONDITIONS[one.condition])),
+    Column("Name", lambda one: one.path or one.name, 120, tip=lambda one: f"{one.path or one.name}\n{one.sha256}"),
+    Column("Size", lambda one: size_text(one.size) if one.size >= 0 else "", number=True),
+    Column("Check or reason", _reason, 220, stretched=True),
+)
 
 
 class RecoverDialog(TaskDialog):
@@ -59,7 +63,8 @@ class RecoverDialog(TaskDialog):
         self.title = plain_label(self.tr("Searching for intact objects …"), wrap=True)
         self.progress = thin_progress(self.tr("Progress"))
         self.progress.setRange(0, 0)
-        self.rows = self._list()
+        self.model = TableModel(self, COLUMNS)
+        self.rows = Table(self.model, self, "salvageRows", self.tr("Recovered objects"), self._chosen)
         self.raw = switch(Recover, "raw", "b")
         self.raw.changed.connect(lambda: run(None))
         self.raw.hide()
@@ -72,19 +77,6 @@ class RecoverDialog(TaskDialog):
         parts = [heading, self.title, self.progress, self.rows, self.raw]
         self.lay_out(parts, "salvageArea", self.tr("Recovered objects"), tall=self.rows)
         self.resize(760, 460)
-
-    def _list(self) -> QTreeWidget:
-        rows = QTreeWidget(self)
-        rows.setObjectName("salvageRows")
-        rows.setAccessibleName(self.tr("Recovered objects"))
-        rows.setHeaderLabels([self.tr("Condition"), self.tr("Name"), self.tr("Size"), self.tr("Check or reason")])
-        rows.setRootIsDecorated(False)
-        rows.setUniformRowHeights(True)
-        rows.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        rows.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        rows.itemClicked.connect(self._chosen)
-        rows.itemActivated.connect(self._chosen)
-        return rows
 
     def _ask_folder(self) -> None:
         def take(path: str) -> None:
@@ -105,12 +97,7 @@ class RecoverDialog(TaskDialog):
     def show_result(self, done: Salvage) -> None:
         self.progress.hide()
         counts = done.counts
-        outcomes = [
-            self.tr("✓ {0} intact").format(f"{counts['whole']:,}"),
-            self.tr("● {0} unverified").format(f"{counts['unchecked']:,}"),
-            self.tr("✖ {0} damaged").format(f"{counts['damaged']:,}"),
-            self.tr("▲ {0} lost").format(f"{counts['lost']:,}"),
-        ]
+        outcomes = [f"{sign} {counts[one.value]:,} {word}" for one, (sign, word) in CONDITIONS.items()]
         keyless = plural(counts["without_key"], "object")
         more = [self.tr("{0} without a key.").format(keyless)] if counts["without_key"] else []
         if done.opens:
@@ -119,13 +106,7 @@ class RecoverDialog(TaskDialog):
         if done.folder is not None:
             more.append(self.tr("Written to {0}, with {1}.").format(done.folder, REPORT))
         self._show_title(grouped("  ·  ".join(outcomes) + ". " + " ".join(more)), "text")
-        self.rows.clear()
-        self.rows.addTopLevelItems([self._row(one) for one in done.items[:MOST_ROWS]])
-        if (left := len(done.items) - MOST_ROWS) > 0:
-            self.rows.addTopLevelItem(QTreeWidgetItem(["…", self.tr("{0} more").format(f"{left:,}")]))
-        for column in range(3):
-            self.rows.resizeColumnToContents(column)
-            self.rows.setColumnWidth(column, min(self.rows.columnWidth(column), 280))
+        self.model.show_things(done.items)
         self.raw.setVisible(bool(done.unclaimed) and done.folder is None)
         self.take.setEnabled(bool(counts["whole"] + counts["unchecked"] + counts["raw"]) and done.folder is None)
 
@@ -152,27 +133,15 @@ class RecoverDialog(TaskDialog):
         self.title.setText(shown_lines(text))
         self.title.setStyleSheet(f"color: {getattr(theme.of(self), tone).name()};")
 
-    def _row(self, one: Saved) -> QTreeWidgetItem:
-        why = one.why or one.checked_by or self.tr("nothing")
-        where = self.tr("; found without the index") if one.without_index and one.sha256 and not one.raw else ""
-        name = one.path or one.name
-        size = size_text(one.size) if one.size >= 0 else ""
-        condition = self.tr("● raw") if one.raw else CONDITIONS[one.condition]
-        item = QTreeWidgetItem([condition, cut_middle(shown(name), 44), size, grouped(shown(why + where))])
-        item.setToolTip(1, tip(f"{name}\n{one.sha256}"))
-        item.setToolTip(3, tip(why + where))
-        item.setData(0, Qt.ItemDataRole.UserRole, one.spans[0] if one.spans else None)
-        return item
-
-    def _chosen(self, item: QTreeWidgetItem, _: int) -> None:
-        if (place := item.data(0, Qt.ItemDataRole.UserRole)) is not None:
-            self.session.select_span(place)
+    def _chosen(self, row: int) -> None:
+        if spans := self.model.things[row].spans:
+            self.session.select_span(spans[0])
 
 
 class RecoverTask(QObject):
     """Shows the dialog; searching ends with it, extraction continues while another tab is shown."""
 
-    written = Signal(object)
+    written = Signal(Salvage)
 
     def __init__(self, session: Session, window: QWidget) -> None:
         super().__init__(window)

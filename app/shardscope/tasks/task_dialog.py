@@ -10,12 +10,10 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QFrame,
     QHBoxLayout,
     QLayout,
     QProgressBar,
     QPushButton,
-    QScrollArea,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -29,6 +27,7 @@ from shardscope.widgets import fonts
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
@@ -43,10 +42,9 @@ LOOK_MILLISECONDS = 100
 """Milliseconds between two looks at the progress of a job without a title."""
 
 SMALL_PAGE = QSize(580, 190)
-"""Size of the progress page in pixels at 100 %."""
-
+PAGE_MARGINS = (20, 18, 20, 14)
 RESULT_PAGE = QSize(640, 360)
-"""Size of the result page in pixels at 100 %."""
+"""Sizes and margins of progress and result in pixels, the sizes at 100 %."""
 
 
 class TaskDialog(QDialog):
@@ -56,12 +54,7 @@ class TaskDialog(QDialog):
     - results of checks are dropped once the dialog is closed, or once a newer check of the same kind runs
     - errors are shown in the line above the buttons, which `refresh` of the action enables
     - closed dialogs return the keyboard to the window
-
-    Attributes:
-        name: Object name.
-        words: Title of the window.
-        modal: Whether the window waits for it.
-        of_file: Whether it closes with the file.
+    - those `of_file` close with the file
     """
 
     name = ""
@@ -72,7 +65,7 @@ class TaskDialog(QDialog):
     def __init__(self, session: Session, window: QWidget) -> None:
         super().__init__(window)
         self.session = session
-        self.is_closed = self.busy = False
+        self.is_closed = False
         self._checks: set[str] = set()
         self._soon = Debounce(self, self.preview, TYPING_MILLISECONDS)
         self.setObjectName(self.name)
@@ -83,9 +76,7 @@ class TaskDialog(QDialog):
         self.message = WrapText(tone="muted")
         self.buttons = QDialogButtonBox(self)
         self.pages = QStackedWidget(self)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self.pages)
+        lay(QVBoxLayout(self), self.pages)
         self.finished.connect(lambda _: self._end())
         if self.of_file:
             session.closed.connect(self.close_with_file)
@@ -106,31 +97,16 @@ class TaskDialog(QDialog):
 
         `tall` is the part that takes the remaining height; `beside` puts the message to the left of the buttons.
         """
-        inner = QWidget(self)
-        column = self._column = QVBoxLayout(inner)
-        column.setContentsMargins(margin, 12, margin, 4)
-        column.setSpacing(9)
-        for part in parts:
-            if isinstance(part, QWidget):
-                column.addWidget(part, int(part is tall))
-            else:
-                column.addLayout(part, int(part is tall))
-        if tall is None:
-            column.addStretch(1)
-        page = QWidget(self)
+        inner, page = QWidget(self), QWidget(self)
+        column = [(part, int(part is tall)) for part in parts]
+        rest = () if tall is not None else (1,)
+        self._column = lay(QVBoxLayout(inner), *column, *rest, margins=(margin, 12, margin, 4), spacing=9)
         self.area = scrolled(inner, name, spoken, page)
-        self._foot = QHBoxLayout() if beside else QVBoxLayout()
-        self._foot.setContentsMargins(margin, 6, margin, 12)
-        self._foot.setSpacing(10)
-        self._foot.addWidget(self.message, 1)
-        self._foot.addWidget(self.buttons)
+        foot = QHBoxLayout() if beside else QVBoxLayout()
+        self._foot = lay(foot, (self.message, 1), self.buttons, margins=(margin, 6, margin, 12), spacing=10)
         self.message.setVisible(beside)
         self._hides_message = not beside
-        around = QVBoxLayout(page)
-        around.setContentsMargins(0, 0, 0, 0)
-        around.setSpacing(0)
-        around.addWidget(self.area, 1)
-        around.addLayout(self._foot)
+        lay(QVBoxLayout(page), (self.area, 1), self._foot)
         self.pages.addWidget(page)
 
     def add_button(
@@ -144,14 +120,13 @@ class TaskDialog(QDialog):
         button.clicked.connect(lambda _: slot())
         return button
 
-    def add_close(self, kind: QDialogButtonBox.StandardButton = QDialogButtonBox.StandardButton.Cancel) -> QPushButton:
+    def add_close(self, kind: QDialogButtonBox.StandardButton = QDialogButtonBox.StandardButton.Cancel) -> None:
         button = self.buttons.addButton(kind)
         button.setAutoDefault(False)
         if kind is QDialogButtonBox.StandardButton.Close:
             # A list that has the keyboard keeps Escape from the dialog.
             button.setShortcut(QKeySequence(Qt.Key.Key_Escape))
         button.clicked.connect(lambda _: self.reject())
-        return button
 
     def show_message(self, text: str, tone: str = "muted") -> None:
         self.message.set_text(text)
@@ -160,7 +135,6 @@ class TaskDialog(QDialog):
             self.message.setVisible(bool(text))
 
     def show_error(self, error: BaseException) -> None:
-        self.busy = False
         self.show_message(error_text(error), "error")
         self.refresh()
 
@@ -174,18 +148,18 @@ class TaskDialog(QDialog):
         pool: Pool = Pool.CPU,
         priority: JobPriority = JobPriority.SCREEN,
         title: str = "",
-    ) -> Job:
-        """Run `work` in a job that ends with the dialog, then `take` its result; a newer job of a kind replaces it."""
+    ) -> None:
+        """Run `work` in a job that ends with the dialog, then `take` its result; a newer job of a kind replaces it.
+
+        The dialog is `busy` during a job of kind `act`.
+        """
 
         def done(result: T, error: BaseException | None) -> None:
             if not alive(self.check) or self.is_closed:
                 return
             if isinstance(error, Cancelled) or job.cancelled:
-                if self.running(kind) is None:
-                    self.busy = False
-                    self.refresh()
+                self.refresh()
             elif error is None:
-                self.busy = False
                 take(result)
             else:
                 if self.of_file:
@@ -194,7 +168,10 @@ class TaskDialog(QDialog):
 
         self._checks.add(kind)
         job = self.session.jobs.submit(work, key=(kind, self), pool=pool, priority=priority, title=title, done=done)
-        return job
+
+    @property
+    def busy(self) -> bool:
+        return self.running("act") is not None
 
     def running(self, kind: str) -> Job | None:
         return self.session.jobs.newest((kind, self))
@@ -313,11 +290,7 @@ class ProgressPage(QWidget):
         self.hide_button.clicked.connect(dialog.reject)
         for button in (self.stop, self.hide_button):
             button.setAutoDefault(False)
-        column = _page_column(self)
-        for part in (self.title, self.bar, self.state):
-            column.addWidget(part)
-        column.addStretch(1)
-        column.addWidget(buttons)
+        lay(QVBoxLayout(self), self.title, self.bar, self.state, 1, buttons, margins=PAGE_MARGINS, spacing=10)
         dialog.show_page(self, SMALL_PAGE)
         self.hide_button.setFocus()
 
@@ -327,8 +300,6 @@ class ProgressPage(QWidget):
 
 
 class ResultPage(QWidget):
-    """Result of a job: a title, a verdict in a tone, and lines to read and copy."""
-
     def __init__(self, dialog: TaskDialog, title: str, verdict: str, tone: str, text: str) -> None:
         super().__init__(dialog)
         self.setObjectName("resultPage")
@@ -337,37 +308,17 @@ class ResultPage(QWidget):
         self.text = WrapText(text)
         self.text.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         inner = QWidget(self)
-        lines = QVBoxLayout(inner)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(10)
-        lines.addWidget(self.verified)
-        lines.addWidget(self.text)
-        lines.addStretch(1)
-        area = QScrollArea(self)
-        area.setObjectName("resultArea")
-        area.setAccessibleName(self.tr("Summary"))
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidget(inner)
+        lay(QVBoxLayout(inner), self.verified, self.text, 1, spacing=10)
+        area = scrolled(inner, "resultArea", self.tr("Summary"), self)
         self.button = QPushButton(self.tr("&Close"), self)
         self.button.setObjectName("resultClose")
         self.button.clicked.connect(dialog.accept)
         buttons = QDialogButtonBox(self)
         buttons.addButton(self.button, Role.AcceptRole)
-        column = _page_column(self)
-        column.addWidget(self.title)
-        column.addWidget(area, 1)
-        column.addWidget(buttons)
+        lay(QVBoxLayout(self), self.title, (area, 1), buttons, margins=PAGE_MARGINS, spacing=10)
         dialog.show_page(self, RESULT_PAGE)
         self.button.setDefault(True)
         self.button.setFocus()
-
-
-def _page_column(page: QWidget) -> QVBoxLayout:
-    column = QVBoxLayout(page)
-    column.setContentsMargins(20, 18, 20, 14)
-    column.setSpacing(10)
-    return column
 
 
 def large_elided(text: str, parent: QWidget) -> Elided:

@@ -1,4 +1,4 @@
-"""Choice of files and folders: non-blocking dialogs that pass the chosen path to a callback, and a list of folders."""
+"""Choice of files and folders: non-blocking dialogs that pass the chosen path to a callback."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QFileDialog, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 Chosen = Callable[[str], object]
 
 
-def ask_file(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") -> QFileDialog:
-    return _shown(_made(parent, title, start), chosen, QFileDialog.FileMode.ExistingFile)
+def ask_file(parent: QWidget, title: str, chosen: Chosen) -> QFileDialog:
+    return _shown(_made(parent, title), chosen, QFileDialog.FileMode.ExistingFile)
 
 
 def ask_files(parent: QWidget, title: str, chosen: Callable[[list[str]], object], *, start: str = "") -> QFileDialog:
@@ -49,19 +49,7 @@ def ask_target(
     return _shown(dialog, chosen, QFileDialog.FileMode.AnyFile)
 
 
-def folder_box(parent: QWidget, folders: list[str], *, characters: int) -> QComboBox:
-    """Return an editable list of folders, at least `characters` wide."""
-    box = QComboBox(parent)
-    box.setEditable(True)
-    # Completion would consume the first Return while the path is selected.
-    box.setCompleter(None)  # type: ignore[arg-type]
-    box.addItems(folders)
-    box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-    box.setMinimumContentsLength(characters)
-    return box
-
-
-def _made(parent: QWidget, title: str, start: str) -> QFileDialog:
+def _made(parent: QWidget, title: str, start: str = "") -> QFileDialog:
     dialog = QFileDialog(parent, title, start)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     return dialog

@@ -169,13 +169,13 @@ def test_recovering_from_a_lost_source(session: Session, proxy: FaultProxy, qtbo
     sheet = RecoverTask(session, window).ask()
     qtbot.waitUntil(sheet.retry.isVisible)
     assert "unreachable" in sheet.title.text()
-    found = sheet.rows.topLevelItemCount()
+    found = sheet.model.rowCount()
     assert found < 8
-    assert all("unverified" in sheet.rows.topLevelItem(row).text(0) for row in range(found))
+    assert all("unverified" in sheet.model.index(row, 0).data() for row in range(found))
     proxy.faults = []
     sheet.retry.click()
     qtbot.waitUntil(sheet.take.isEnabled)
-    assert (sheet.rows.topLevelItemCount(), sheet.retry.isVisible()) == (8, False)
+    assert (sheet.model.rowCount(), sheet.retry.isVisible()) == (8, False)
     sheet.reject()
 
 

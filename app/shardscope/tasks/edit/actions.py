@@ -154,25 +154,17 @@ class EditChip(QToolButton):
         self._update()
 
     def _update(self) -> None:
-        allowed = self._switch.allowed
-        if self._changes is not None:
-            self._show_sandbox(self._changes)
-            return
-        text = self._texts[allowed]
-        self.setText(text)
-        self.setChecked(allowed)
-        self.setAccessibleName(text[2:])
-        if allowed:
+        allowed, changes = self._switch.allowed and self._changes is None, self._changes
+        if changes is not None:
+            words = self.tr("A copy in memory with {0}. The file on disk is unchanged. Click to show the sandbox.")
+            words = words.format(plural(changes, "change"))
+        elif allowed:
             words = self.tr("Editing is on. Click to switch back to read-only.")
         else:
             why_not = self._switch.edit_permission.why_not
             words = why_not or self.tr("Read-only. Click to allow changes to this file.")
-        self.setToolTip(tip(words))
-
-    def _show_sandbox(self, changes: int) -> None:
-        text = self._in_memory(changes)
+        text = self._texts[allowed] if changes is None else self._in_memory(changes)
         self.setText(text)
-        self.setChecked(False)
+        self.setChecked(allowed)
         self.setAccessibleName(text[2:])
-        words = self.tr("A copy in memory with {0}. The file on disk is unchanged. Click to show the sandbox.")
-        self.setToolTip(tip(words.format(plural(changes, "change"))))
+        self.setToolTip(tip(words))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import partial
@@ -153,35 +152,33 @@ def propose_undo(shard: Shard) -> Proposal:
 
 def put_back(path: Path, progress: Progress = no_progress) -> None:
     """Undo the last edit, or finish an interrupted one that has no undo file. Cannot be cancelled."""
-    with stopped_by(_ignore_cancel), locked(path):
+    with _uncancellable(progress) as report, locked(path):
         left = interrupted_edit(path)
         if left is not None and not left.kept:
-            finish(path, keep=False, progress=_uncancellable(progress))
+            finish(path, keep=False, progress=report)
         else:
-            undo(path, _uncancellable(progress))
+            undo(path, report)
 
 
 def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
     """Run an edit; it can be cancelled only if it has an undo file."""
-    if not keep:
-        with stopped_by(_ignore_cancel):
-            apply(edit, journal=False, progress=_uncancellable(progress))
-        return
-    apply(edit, progress=progress)
+    if keep:
+        apply(edit, progress=progress)
+    else:
+        with _uncancellable(progress) as report:
+            apply(edit, journal=False, progress=report)
 
 
-def _ignore_cancel() -> None:
-    """For what must run to its end."""
-
-
-def _uncancellable(progress: Progress) -> Progress:
+@contextmanager
+def _uncancellable(progress: Progress) -> Iterator[Progress]:
+    """Cancellation takes effect after the block."""
 
     def report(done: int, total: int) -> None:
-        # Cancellation takes effect after the edit.
-        with contextlib.suppress(Cancelled):
+        with suppress(Cancelled):
             progress(done, total)
 
-    return report
+    with stopped_by(lambda: None):
+        yield report
 
 
 # --- edits in place ---
@@ -249,7 +246,7 @@ def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
         len(single.old or b"") if single is not None else 0,
         len(single.new) if single is not None else 0,
         proposed,
-        partial(_rewrite, rewrites),
+        lambda _, progress: make_rewrites(rewrites, progress=progress),
         remark=f"The shard itself is unchanged. {remark}".strip(),
     )
 
@@ -297,10 +294,6 @@ def _proposed_text(source: str, old: bytes, new: bytes, rows: Sequence[ChangeRow
         tuple((row.old_start, row.old_start + row.old_size) for row in rows if row.old_size),
         tuple((row.start, min(row.stop, len(old))) for row in rows if row.start < min(row.stop, len(old))),
     )
-
-
-def _rewrite(rewrites: Sequence[Rewrite], _: bool, progress: Progress) -> None:
-    make_rewrites(rewrites, progress=progress)
 
 
 def _source_of(shard: Shard, path: Path) -> str | None:

@@ -12,7 +12,6 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import DataSet, Shard, ShardError
 from shardcore.model.options import Option, OptionPurpose
-from shardcore.shards.format import Format
 from shardcore.shards.registry import format_of
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.patched_source import PatchedSource
@@ -28,10 +27,7 @@ LOOKING = "Checking whether the file can be changed …"
 
 
 class EditSwitch(QObject):
-    """Permission to change the open file; a job fills `edit_permission` with the possible edits.
-
-    `interrupted(path, journal)` reports an interrupted edit of a file that was opened or could not be opened.
-    """
+    """Permission to change the open file; `interrupted(path, journal)` also reports a file that cannot be opened."""
 
     changed = Signal()
     interrupted = Signal(object, object)
@@ -43,7 +39,7 @@ class EditSwitch(QObject):
         self.allowed = False
         self.edit_permission = EditPermission()
         session.opened.connect(self._opened)
-        session.closed.connect(self._closed)
+        session.closed.connect(lambda: self._set(EditPermission()))
         session.documents.failed.connect(self._failed)
 
     def allow(self, allowed: bool) -> None:
@@ -71,19 +67,16 @@ class EditSwitch(QObject):
 
     def _opened(self, _: Shard) -> None:
         self._again, self._stays = self._stays, False
-        self.allowed, self.edit_permission = False, EditPermission(why_not=LOOKING)
-        self.changed.emit()
+        self._set(EditPermission(why_not=LOOKING))
         uri = self._session.uri
 
         def take(found: EditPermission) -> None:
-            self.edit_permission, self.allowed = found, self._again and not found.why_not
-            self.changed.emit()
+            self._set(found, allowed=self._again)
             if found.interrupted:
                 self.interrupted.emit(uri, found.interrupted)
 
         def failed(_: BaseException) -> None:
-            self.edit_permission = EditPermission(why_not=self.tr("Cannot check whether the file can be changed"))
-            self.changed.emit()
+            self._set(EditPermission(why_not=self.tr("Cannot check whether the file can be changed")))
 
         kept = [one.path.absolute() for one in resource_paths.samples()]
         self._session.ask(
@@ -100,8 +93,8 @@ class EditSwitch(QObject):
     def restore_view_state(self, state: object) -> None:
         self._again = state is True
 
-    def _closed(self) -> None:
-        self.allowed, self.edit_permission = False, EditPermission()
+    def _set(self, found: EditPermission, *, allowed: bool = False) -> None:
+        self.edit_permission, self.allowed = found, allowed and not found.why_not
         self.changed.emit()
 
     def _failed(self, failure: OpenFailure) -> None:
@@ -119,13 +112,7 @@ class EditSwitch(QObject):
 
 @dataclass(frozen=True, slots=True)
 class EditPermission:
-    """Permission to change the open file.
-
-    Attributes:
-        why_not: Reason why nothing may be changed; empty if it may.
-        journal: Whether an undo file exists.
-        interrupted: Journal of an interrupted edit, or None.
-    """
+    """Edits that a file permits; `why_not` is empty if it may be changed, `journal`: an undo file exists."""
 
     verbs: tuple[Verb, ...] = ()
     why_not: str = "Nothing is open"
@@ -137,9 +124,19 @@ class EditPermission:
 def edit_permission(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermission:
     """Return the permission; call it in a job. Paths below `kept` (the samples) are never changed."""
     path = shard.source.path if isinstance(shard.source, FileSource) else None
-    verbs = _verbs(shard)
-    why_not = _why_not(shard, uri, verbs, kept)
-    rekey = _rekey(shard)
+    try:
+        edits, options = format_of(shard.format).edits, format_of(shard.format).options_for(OptionPurpose.REKEY)
+    except ShardError:
+        # A damaged file without a known format.
+        edits, options = {}, ()
+    whole = isinstance(shard, DataSet)
+    declared = [verb for verb in VERBS if verb.name in edits]
+    verbs = tuple(verb for verb in declared if verb.beside or not whole)
+    rekey = options if REKEY.name in edits and not whole and shard.damage is None else ()
+    if declared:
+        why_not = _why_not(shard, uri, verbs, kept)
+    else:
+        why_not = "Files of this format cannot be changed in place: write a new one instead"
     if path is None:
         return EditPermission(verbs, why_not, rekey=rekey)
     there = journal_of(path).is_file() or bool(earlier_journals(path))
@@ -147,7 +144,6 @@ def edit_permission(shard: Shard, uri: str, kept: Collection[Path] = ()) -> Edit
 
 
 def interrupted_journal(path: Path) -> Journal | None:
-    """Return the journal of an interrupted edit; None if it is missing or invalid."""
     try:
         return interrupted_edit(path)
     except ShardError:
@@ -159,33 +155,7 @@ def maker(shard: Shard, verb: Verb) -> Callable[..., Any]:
     return format_of(shard.format).edits[verb.name]
 
 
-def _declared(shard: Shard) -> Format | None:
-    try:
-        return format_of(shard.format)
-    except ShardError:
-        # A damaged file without a known format.
-        return None
-
-
-def _rekey(shard: Shard) -> tuple[Option, ...]:
-    found = _declared(shard)
-    if found is None or REKEY.name not in found.edits or isinstance(shard, DataSet) or shard.damage is not None:
-        return ()
-    return found.options_for(OptionPurpose.REKEY)
-
-
-def _verbs(shard: Shard) -> tuple[Verb, ...]:
-    found = _declared(shard)
-    if found is None:
-        return ()
-    whole = isinstance(shard, DataSet)
-    return tuple(verb for verb in VERBS if verb.name in found.edits and (verb.beside or not whole))
-
-
 def _why_not(shard: Shard, uri: str, verbs: tuple[Verb, ...], kept: Collection[Path]) -> str:
-    found = _declared(shard)
-    if found is None or not any(verb.name in found.edits for verb in VERBS):
-        return "Files of this format cannot be changed in place: write a new one instead"
     if not verbs:
         return "A whole data set cannot be changed in place: open one of its files"
     if shard.damage is not None:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QCoreApplication, QObject, QSize, QTimer, Signal
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QRadioButton,
     QSizePolicy,
+    QStyleOptionViewItem,
     QWidget,
 )
 
@@ -49,54 +49,43 @@ from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, px
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.table import Column, Index, Table, TableModel
+from shardscope.widgets.table import Column, Table, TableModel
 from shardscope.widgets.tick_box import TickBox
-
-Roles = Qt.ItemDataRole
 
 SHORT, NARROW, LONG = 6, 3, 64
 """Number of old and new bytes shown per row in a wide and in a narrow dialog, and in the tooltip."""
 
 
 class ChangeModel(TableModel):
-    things: tuple[ChangeRow, ...] = ()
-    short = SHORT
+    things: tuple[ChangeRow, ...]
 
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(
-            parent,
-            (
-                self._column(0, "Change", least=80, stretched=True),
-                self._column(1, "Range"),
-                self._column(2, "Old"),
-                self._column(3, "New"),
-            ),
+    def __init__(self, parent: QObject) -> None:
+        self.short = SHORT
+        columns = (
+            Column("Change", lambda row: row.what, 80, stretched=True),
+            Column("Range", lambda row: range_words(row.start, row.stop)),
+            Column("Old", lambda row: _old(row, self.short), tip=_old, look=_fixed),
+            Column("New", lambda row: _new(row, self.short), tip=_new, look=_fixed),
         )
+        super().__init__(parent, columns)
 
-    def _column(self, number: int, title: str, least: int | None = None, stretched: bool = False) -> Column:
-        return Column(
-            title,
-            lambda row: self._text(row, number, self.short),
-            least,
-            tip=lambda row: self._text(row, number, LONG),
-            spoken=lambda row: f"{title}: {self._text(row, number, self.short)}",
-            stretched=stretched,
-        )
+    def spoken(self, row: int, column: int) -> str:
+        return f"{self.titles[column]}: {self.text(row, column)}"
 
-    def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
-        return theme.fixed_font() if role == Roles.FontRole and index.column() > 1 else super().data(index, role)
 
-    def _text(self, row: ChangeRow, column: int, most: int) -> str:
-        match column:
-            case 0:
-                return row.what
-            case 1:
-                return range_words(row.start, row.stop)
-            case 2:
-                return _bytes(row, row.old, row.old_size, most) or ("—" if row.is_text else self.tr("after the end"))
-            case _:
-                return _bytes(row, row.new, row.new_size, most) or ("—" if row.is_text else self.tr("cut off"))
+def _fixed(option: QStyleOptionViewItem, _: theme.Palette, __: ChangeRow) -> None:
+    option.font = theme.fixed_font()
+    option.fontMetrics = QFontMetrics(option.font)
+
+
+def _old(row: ChangeRow, most: int = LONG) -> str:
+    return _bytes(row, row.old, row.old_size, most) or ("—" if row.is_text else "after the end")
+
+
+def _new(row: ChangeRow, most: int = LONG) -> str:
+    return _bytes(row, row.new, row.new_size, most) or ("—" if row.is_text else "cut off")
 
 
 def _bytes(row: ChangeRow, data: bytes, size: int, most: int) -> str:
@@ -140,18 +129,13 @@ class EditTask:
 
 
 class EditDialog(TaskDialog):
-    """Preview and confirmation of an edit.
-
-    - `shown()`: the `Proposed` bytes to show have changed
-    - `row_chosen(row)`: scroll to a change
-    - `wanted(proposal, keep)`: run the edit; `keep` writes an undo file
-    """
+    """Preview and confirmation of an edit; `wanted(proposal, keep)` runs it, with an undo file if `keep`."""
 
     name = "editSheet"
     modal = False
     shown_changed = Signal()
-    row_chosen = Signal(object)
-    wanted = Signal(object, bool)
+    row_chosen = Signal(ChangeRow)
+    wanted = Signal(Proposal, bool)
 
     def __init__(self, task: EditTask, session: Session, window: QWidget) -> None:
         super().__init__(session, window)
@@ -196,20 +180,15 @@ class EditDialog(TaskDialog):
 
     def _sides(self) -> QHBoxLayout:
         self.old, self.new = QRadioButton(self.tr("&Old bytes"), self), QRadioButton(self.tr("&New bytes"), self)
-        group, row = QButtonGroup(self), QHBoxLayout()
-        row.setSpacing(14)
-        row.addWidget(QLabel(self.tr("Show in the bytes view"), self))
+        group = QButtonGroup(self)
         for button in (self.old, self.new):
             group.addButton(button)
-            row.addWidget(button)
-        row.addStretch(1)
         self.new.setChecked(True)
         self.new.toggled.connect(self._side_chosen)
-        return row
+        return lay(QHBoxLayout(), QLabel(self.tr("Show in the bytes view")), self.old, self.new, 1, spacing=14)
 
     def _table(self) -> Table:
         table = Table(self.model, self, "editChanges", self.tr("Changes"), self._chosen)
-        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.setTabKeyNavigation(False)
         table.setMinimumHeight(LEAST_ROWS)
         table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
@@ -253,15 +232,12 @@ class EditDialog(TaskDialog):
     def preview(self) -> None:
         self.proposal = None
         shard, paths, values = self.session.shard, self.paths, self.form.values
-        if shard is None or (self.file is not None and not paths):
-            self.model.show_things(())
-            self.total.setText("")
-            self.show_message("")
-            self.refresh()
-            return
-        self.total.setText(self.tr("Computing the changes …"))
         self.show_message("")
         self.refresh()
+        if shard is None or (self.file is not None and not paths):
+            self._clear()
+            return
+        self.total.setText(self.tr("Computing the changes …"))
         self.check(lambda job: self._task.propose(shard, job, paths, values), self._show, self._failed)
 
     def _show(self, proposal: Proposal) -> None:
@@ -280,10 +256,13 @@ class EditDialog(TaskDialog):
         self.shown_changed.emit()
 
     def _failed(self, error: BaseException) -> None:
-        self.model.show_things(())
-        self.total.setText("")
+        self._clear()
         self.show_error(error)
         self.shown_changed.emit()
+
+    def _clear(self) -> None:
+        self.model.show_things(())
+        self.total.setText("")
 
     def refresh(self) -> None:
         found = self.proposal
@@ -305,7 +284,6 @@ class EditDialog(TaskDialog):
 
     @property
     def shown_bytes(self) -> Proposed | None:
-        """Bytes of the source that the current change is in."""
         row = self.row
         found = self.proposal.proposed.get(row.source) if row and self.proposal and row.source is not None else None
         if found is None or row is None:
@@ -340,12 +318,10 @@ class Editor(QObject):
     opened = Signal(object)
     proposed = Signal(object)
     """Carries the `Proposed` bytes to show, or None."""
-    place_wanted = Signal(object)
-    """Carries the `Span` to scroll to."""
+    place_wanted = Signal(Span)
     reloading = Signal()
-    """The file was changed and is about to be reopened."""
     reloaded = Signal()
-    news = Signal(object)
+    news = Signal(EditOutcome)
 
     def __init__(self, session: Session, switch: EditSwitch, chosen: Callable[[], RowRanges], window: QWidget) -> None:
         super().__init__(window)
@@ -363,7 +339,7 @@ class Editor(QObject):
 
     def ask(self, verb: Verb, *, back: bool = False, keys: tuple[str, ...] = ()) -> EditDialog | None:
         """Show the dialog of a verb, by default for the selected rows; None if the file cannot be changed."""
-        if self._session.shard is None or self._switch.why_not:
+        if self._switch.why_not:
             return None
         rows = self._chosen() if verb.takes is EditSubject.KEYS and not keys else RowRanges()
 
@@ -382,8 +358,7 @@ class Editor(QObject):
         return self._show(EditTask(title, help_, title.partition(" ")[0], work, options, takes_files))
 
     def ask_bytes(self, changes: Sequence[Change]) -> EditDialog | None:
-        """Show the dialog that writes typed bytes; checksums are not updated."""
-        if self._session.shard is None or self._switch.why_not or not changes:
+        if self._switch.why_not or not changes:
             return None
         help_ = self.tr("Overwrite bytes of the file. Checksums are not updated.")
         typed = tuple(changes)
@@ -457,20 +432,19 @@ class Editor(QObject):
         session.watch.hold(held=True)
 
         def done(_: None, error: BaseException | None) -> None:
-            here = session.shard is shard
-            stopped = isinstance(error, Cancelled) and stops
-            if error is not None and not isinstance(error, Cancelled):
-                self._after = EditOutcome(failure(self.tr("Cannot change {0}").format(name), error), bad=True)
-            else:
-                self._after = EditOutcome(self.tr("Stopped: the file is unchanged")) if stopped else news
-            if not here:
-                session.say(self._after.text, failed=self._after.bad)
-                self._after = None
-            elif isinstance(error, (SourceChanged, UsageError)) or (self._after.bad and shard is None):
+            after = news
+            if isinstance(error, Cancelled):
+                after = EditOutcome(self.tr("Stopped: the file is unchanged")) if stops else news
+            elif error is not None:
+                after = EditOutcome(failure(self.tr("Cannot change {0}").format(name), error), bad=True)
+            if session.shard is not shard:
+                session.say(after.text, failed=after.bad)
+            elif isinstance(error, (SourceChanged, UsageError)) or (after.bad and shard is None):
                 # Nothing was written, or no file is open that could be reopened.
                 session.watch.hold(held=False)
-                self._emit_news()
+                self.news.emit(after)
             else:
+                self._after = after
                 self._reload(uri)
 
         title, home = what[:1].upper() + what[1:], session.documents.when_shown(done, closed=True)
@@ -485,15 +459,15 @@ class Editor(QObject):
         self._session.reload()
 
     def _opened(self, _: Shard) -> None:
-        if self._after is not None:
+        if (news := self._after) is not None:
+            self._after = None
             # After all slots of `opened`, and after the selection is restored.
-            QTimer.singleShot(0, self, self._reloaded)
+            QTimer.singleShot(0, self, lambda: self._reloaded(news))
 
-    def _reloaded(self) -> None:
+    def _reloaded(self, news: EditOutcome) -> None:
         self.reloaded.emit()
-        news = self._after
-        self._emit_news()
-        if news is not None and not news.bad:
+        self.news.emit(news)
+        if not news.bad:
             self._verify(news)
 
     def _verify(self, news: EditOutcome) -> None:
@@ -512,11 +486,6 @@ class Editor(QObject):
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
         )
-
-    def _emit_news(self) -> None:
-        news, self._after = self._after, None
-        if news is not None:
-            self.news.emit(news)
 
 
 def _keys(shard: Shard, rows: RowRanges, job: Job) -> tuple[tuple[str, ...], int]:

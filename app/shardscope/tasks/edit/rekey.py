@@ -23,11 +23,9 @@ from shardscope.widgets.plain_text import plain_label
 
 
 class RekeyDialog(TaskDialog):
-    """Options and target; `written` carries the path of the new file."""
-
     name = "rekeySheet"
     words = REKEY.title
-    written = Signal(object)
+    written = Signal(Path)
 
     def __init__(self, options: tuple[Option, ...], session: Session, window: QWidget) -> None:
         super().__init__(session, window)
@@ -63,9 +61,7 @@ class RekeyDialog(TaskDialog):
         shard, target, values = self.session.shard, Path(self.target.text().strip()), self.form.values
         if shard is None:
             return
-        self.busy = True
         self.show_message("")
-        self.refresh()
 
         def take(_: object) -> None:
             self.accept()
@@ -76,15 +72,16 @@ class RekeyDialog(TaskDialog):
                 shard, target, **read_options(self._options, values, OptionPurpose.REKEY, REKEY.name)
             ),
             take,
-            kind="rekey",
+            kind="act",
             pool=Pool.IO,
             priority=JobPriority.SELECTED,
             title=self.tr("Write {0}").format(target.name),
         )
+        self.refresh()
 
 
 class RekeyTask(QObject):
-    news = Signal(object)
+    news = Signal(EditOutcome)
 
     def __init__(self, session: Session, switch: EditSwitch, window: QWidget) -> None:
         super().__init__(window)

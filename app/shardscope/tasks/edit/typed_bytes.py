@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -16,6 +16,8 @@ from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
 from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.widgets.deferred_signals import Debounce
+
+Changes = tuple[Change, ...]
 
 SOON_MILLISECONDS = 300
 """Pause in typing, in milliseconds, after which the views read the typed bytes."""
@@ -32,8 +34,8 @@ class TypedBytes(QObject):
         super().__init__(parent)
         self._session = session
         self._switch = switch
-        self.changes: tuple[Change, ...] = ()
-        self.undone: tuple[Change, ...] = ()
+        self.changes: Changes = ()
+        self.undone: Changes = ()
         self._soon = Debounce(self, self._show, SOON_MILLISECONDS)
         session.closed.connect(self.discard)
         switch.changed.connect(lambda: None if switch.allowed else self.discard())
@@ -56,16 +58,15 @@ class TypedBytes(QObject):
             self._set(overwriting(self.changes, pieces, what, second=second), ())
 
     def undo(self) -> None:
-        if self.changes:
-            last = self.changes[-1]
-            self._set(*undo_step(self.changes, self.undone))
-            self.place_wanted.emit(last.start)
+        self._step(undo_step, self.changes)
 
     def redo(self) -> None:
-        if self.undone:
-            last = self.undone[-1]
-            self._set(*redo_step(self.changes, self.undone))
-            self.place_wanted.emit(last.start)
+        self._step(redo_step, self.undone)
+
+    def _step(self, step: Callable[[Changes, Changes], tuple[Changes, Changes]], moved: Changes) -> None:
+        if moved:
+            self._set(*step(self.changes, self.undone))
+            self.place_wanted.emit(moved[-1].start)
 
     def discard(self) -> None:
         if self.changes or self.undone:
@@ -78,7 +79,7 @@ class TypedBytes(QObject):
         if isinstance(state, tuple) and any(state):
             self._set(*state)
 
-    def _set(self, changes: tuple[Change, ...], undone: tuple[Change, ...]) -> None:
+    def _set(self, changes: Changes, undone: Changes) -> None:
         try:
             check_room(changes)
         except ShardError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -14,10 +14,7 @@ from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
-    QHeaderView,
-    QPushButton,
     QSizePolicy,
-    QTreeView,
     QVBoxLayout,
     QWidget,
 )
@@ -32,7 +29,8 @@ from shardscope.tasks.form import side_button, switch
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_files, ask_folder
-from shardscope.widgets.table import Column, TableModel
+from shardscope.widgets.layouts import lay
+from shardscope.widgets.table import Column, Table, TableModel
 from shardscope.widgets.tick_box import TickBox
 
 MANIFEST_ENDING = ".jsonl"
@@ -88,7 +86,6 @@ class InputCount:
 
     @property
     def manifests(self) -> tuple[str, ...]:
-        """Inputs that are manifests; more than one is an error."""
         return tuple(one.path for one in self.inputs if one.kind is InputKind.MANIFEST)
 
     @property
@@ -117,7 +114,9 @@ def _looked_at(path: str, before: int, progress: Progress) -> Input:
     kind = InputKind.FOLDER if os.path.isdir(path) else InputKind.FILE  # noqa: PTH112 - Path.is_dir raises
     if kind is InputKind.FILE and not os.path.exists(path):  # noqa: PTH110
         return Input(path, InputKind.MISSING, problem="not found")
-    if kind is InputKind.FILE and _may_be_manifest(path) and _is_manifest(path):
+    name = Path(path).name.lower()
+    is_named_so = name.endswith(MANIFEST_ENDING) or name == MANIFEST_NAME
+    if kind is InputKind.FILE and is_named_so and _is_manifest(path):
         return _manifest(path, before, progress)
     files = size = 0
     try:
@@ -129,11 +128,6 @@ def _looked_at(path: str, before: int, progress: Progress) -> Input:
         return Input(path, kind, files, size, str(error))
     inside = str(Path(path) / MANIFEST_NAME) if kind is InputKind.FOLDER else ""
     return Input(path, kind, files, size, manifest=inside if inside and _is_manifest(inside) else "")
-
-
-def _may_be_manifest(path: str) -> bool:
-    name = Path(path).name.lower()
-    return name.endswith(MANIFEST_ENDING) or name == MANIFEST_NAME
 
 
 def _is_manifest(path: str) -> bool:
@@ -167,47 +161,29 @@ _ROWS = 4
 class InputModel(TableModel):
     things: list[str]
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(
-            parent,
-            (
-                Column("Name", lambda path: Path(path).name or path, tip=str),
-                Column("Type", lambda path: self._counted[path].text if path in self._counted else "…", tip=str),
-                Column("Size", self._size, number=True, tip=str),
-            ),
+    def __init__(self, parent: QObject) -> None:
+        self.counted: dict[str, Input] = {}
+        columns = (
+            Column("Name", lambda path: Path(path).name or path, 60, tip=str, stretched=True),
+            Column("Type", lambda path: self._of(path, lambda found: found.text), 120),
+            Column("Size", lambda path: self._of(path, lambda found: size_text(found.size)), number=True, tip=str),
         )
-        self.things = []
-        self._counted: dict[str, Input] = {}
+        super().__init__(parent, columns)
 
-    def show_count(self, counted: InputCount) -> None:
-        self._counted = {one.path: one for one in counted.inputs}
-        self.change()
-
-    def _size(self, path: str) -> str:
-        return size_text(self._counted[path].size) if path in self._counted else "…"
+    def _of(self, path: str, words: Callable[[Input], str]) -> str:
+        found = self.counted.get(path)
+        return "…" if found is None else words(found)
 
 
-class InputList(QTreeView):
+class InputList(Table):
     removed = Signal()
 
-    def __init__(self, model: InputModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("contentsList")
+    def __init__(self, model: InputModel, parent: QWidget) -> None:
+        super().__init__(model, parent, "contentsList", "")
         self.setAccessibleName(self.tr("Files and folders to pack"))
-        self.setModel(model)
-        self.setRootIsDecorated(False)
-        self.setUniformRowHeights(True)
-        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setTabKeyNavigation(False)
-        header = self.header()
-        header.setSectionsMovable(False)
-        header.setStretchLastSection(False)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        digit = self.fontMetrics().horizontalAdvance("0")
-        header.resizeSection(1, digit * 27)
-        header.resizeSection(2, digit * 11)
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 5)
         self.setFixedHeight((_ROWS + 1) * (self.fontMetrics().height() + 5) + 16)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -243,24 +219,16 @@ class ContentsView(QWidget):
         self.total = Elided(greedy=True, parent=self)
         self.total.setObjectName("contentsTotal")
         self.total.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        buttons, ticks = QHBoxLayout(), QHBoxLayout()
-        buttons.setSpacing(8)
-        ticks.setSpacing(16)
-        self.buttons: dict[str, QPushButton] = {}
-        for name, words, doc, slot in (
-            ("addFiles", self.tr("Add &files…"), self.tr("Files to pack, or a manifest"), self._ask_files),
-            ("addFolder", self.tr("Add f&older…"), self.tr("A folder, with its subfolders"), self._ask_folder),
-            ("removeInputs", self.tr("&Remove"), self.tr("Remove the selected inputs from the list"), self.take_away),
-            (
-                "useManifest",
-                self.tr("Use its &manifest"),
-                self.tr("Keys and metadata recorded when extracting"),
-                self.use_manifests,
-            ),
-        ):
-            self.buttons[name] = side_button(words, slot, name, doc)
-            buttons.addWidget(self.buttons[name])
-        self.use = self.buttons["useManifest"]
+        buttons = [
+            side_button(self.tr(words), slot, name, self.tr(doc))
+            for name, words, doc, slot in (
+                ("addFiles", "Add &files…", "Files to pack, or a manifest", self._ask_files),
+                ("addFolder", "Add f&older…", "A folder, with its subfolders", self._ask_folder),
+                ("removeInputs", "&Remove", "Remove the selected inputs from the list", self.take_away),
+                ("useManifest", "Use its &manifest", "Keys and metadata recorded when extracting", self.use_manifests),
+            )
+        ]
+        *_, self.remove, self.use = buttons
         self.use.hide()
         skip = switch(Pack, "skip_unreadable", "k")
         self.skip = skip.box
@@ -270,16 +238,8 @@ class ContentsView(QWidget):
         self.report.setToolTip(self.tr("Writes the key of every input to NAME.report.json beside the shard"))
         for tick in (self.skip, self.report):
             tick.toggled.connect(lambda _: self.changed.emit())
-        ticks.addWidget(skip)
-        ticks.addWidget(self.report)
-        buttons.addStretch(1)
-        ticks.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(7)
-        column.addWidget(self.list)
-        column.addLayout(buttons)
-        column.addLayout(ticks)
+        ticks = lay(QHBoxLayout(), skip, self.report, 1, spacing=16)
+        lay(QVBoxLayout(self), self.list, lay(QHBoxLayout(), *buttons, 1, spacing=8), ticks, spacing=7)
         self.list.removed.connect(self.take_away)
         self.list.selectionModel().selectionChanged.connect(lambda *_: self._update())
         self.model.show_things(list(dict.fromkeys(paths)))
@@ -307,7 +267,8 @@ class ContentsView(QWidget):
             self.changed.emit()
 
     def show_count(self, counted: InputCount) -> None:
-        self.model.show_count(counted)
+        self.model.counted = {one.path: one for one in counted.inputs}
+        self.model.change()
         self._inside = {one.path: one.manifest for one in counted.inputs if one.manifest}
         self.use.setVisible(bool(self._inside))
         if counted.inputs:
@@ -317,7 +278,7 @@ class ContentsView(QWidget):
         self.total.set_text(self.tr("Counting … {0}").format(plural(files, "file")))
 
     def _update(self) -> None:
-        self.buttons["removeInputs"].setEnabled(self.list.selectionModel().hasSelection())
+        self.remove.setEnabled(self.list.selectionModel().hasSelection())
         if not self.model.things:
             self.total.set_text("")
 

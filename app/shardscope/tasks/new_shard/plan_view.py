@@ -8,7 +8,6 @@ from typing import Any
 
 from PySide6.QtCore import (
     QAbstractItemModel,
-    QCoreApplication,
     QEvent,
     QModelIndex,
     QPersistentModelIndex,
@@ -59,6 +58,7 @@ NAME, OBJECTS, SIZE, OFFSET = range(4)
 COLUMNS = ("Name", "Objects", "Size", "Offset")
 
 ABOUT = "≈ "
+"""Prefix of estimated numbers."""
 
 
 class PlanModel(QAbstractItemModel):
@@ -80,19 +80,10 @@ class PlanModel(QAbstractItemModel):
         return self._planned.plan.files if self._planned is not None else ()
 
     def file_number(self, index: Index) -> int:
-        """Return the file index of a row that is a file or section; -1 for an invalid index."""
-        if not index.isValid():
-            return -1
         return index.internalId() - 1 if index.internalId() else index.row()
 
     def section(self, index: Index) -> Section | None:
-        if not index.isValid() or not index.internalId():
-            return None
-        return self.files[index.internalId() - 1].sections[index.row()]
-
-    def index_of(self, file: int, section: int | None = None) -> QModelIndex:
-        above = self.index(file, 0)
-        return above if section is None else self.index(section, 0, above)
+        return self.files[index.internalId() - 1].sections[index.row()] if index.internalId() else None
 
     # --- what Qt asks ---
 
@@ -117,30 +108,30 @@ class PlanModel(QAbstractItemModel):
         return len(COLUMNS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation is not Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return QCoreApplication.translate("PlanModel", COLUMNS[section])
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(section)
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return self.tr(COLUMNS[section])
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return _alignment(section)
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid() or self._planned is None:
             return None
         section = self.section(index)
-        if role == Qt.ItemDataRole.DecorationRole and section is not None and not index.column():
-            return swatch(section.role, self._view)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(index.column())
-        if role == Qt.ItemDataRole.DisplayRole:
-            return shown(self._texts(self._planned, index, section)[index.column()])
-        if role == Qt.ItemDataRole.ToolTipRole and section is not None:
-            return tip(without_marks(section.doc))
-        if role == Qt.ItemDataRole.ToolTipRole:
-            name, objects, *_ = self._texts(self._planned, index, None)
-            counts = objects if index.row() in self._planned.kinds else ""
-            return tip(f"{name}: {counts or plural(len(self.files[index.row()].objects), 'object')}")
+        match role:
+            case Qt.ItemDataRole.DecorationRole if section is not None and not index.column():
+                return swatch(section.role, self._view)
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return _alignment(index.column())
+            case Qt.ItemDataRole.DisplayRole:
+                return shown(self._texts(self._planned, index, section)[index.column()])
+            case Qt.ItemDataRole.ToolTipRole if section is not None:
+                return tip(without_marks(section.doc))
+            case Qt.ItemDataRole.ToolTipRole:
+                name = self._texts(self._planned, index, None)[NAME]
+                counts = self._planned.kinds.get(index.row())
+                return tip(f"{name}: {counts or plural(len(self.files[index.row()].objects), 'object')}")
         return None
 
     def _texts(self, planned: Planned, index: Index, section: Section | None) -> tuple[str, str, str, str]:
@@ -318,9 +309,12 @@ class PlanView(QWidget):
         self.strip = PlanStrip(self)
         self.tree = QTreeView(self)
         self.notes = plain_label("", "planNotes", wrap=True)
+        self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.planned: Planned | None = None
         self._set_up_tree()
-        self._lay_out()
+        words = lay(QVBoxLayout(), self.headline, self.summary, spacing=2)
+        head = lay(QHBoxLayout(), (words, 1), self.exact, spacing=10)
+        lay(QVBoxLayout(self), head, self.strip, (self.tree, 1), self.notes, spacing=6)
         self.strip.chosen.connect(self._choose)
         self.tree.selectionModel().currentChanged.connect(lambda now, _: self._follow(now))
         self.show_none("")
@@ -343,13 +337,6 @@ class PlanView(QWidget):
         row = tree.fontMetrics().height() + 5
         tree.setMinimumHeight(_ROWS * row + 12)
         tree.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-
-    def _lay_out(self) -> None:
-        self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        words = lay(QVBoxLayout(), self.headline, self.summary, spacing=2)
-        head = lay(QHBoxLayout(), (words, 1), self.exact, spacing=10)
-        head.setAlignment(self.exact, Qt.AlignmentFlag.AlignVCenter)
-        lay(QVBoxLayout(self), head, self.strip, (self.tree, 1), self.notes, spacing=6)
 
     # --- what it is reported ---
 
@@ -383,8 +370,8 @@ class PlanView(QWidget):
             # Select the largest shard, not a file beside it.
             sizes = [(bool(len(file.objects)), file.size) for file in plan.files]
             largest = sizes.index(max(sizes))
-            self.tree.expand(self.model.index_of(largest))
-            self.tree.setCurrentIndex(self.model.index_of(largest))
+            self.tree.expand(self.model.index(largest, 0))
+            self.tree.setCurrentIndex(self.model.index(largest, 0))
         else:
             self.strip.show_file(None)
 
@@ -397,18 +384,16 @@ class PlanView(QWidget):
 
     def _choose(self, number: int) -> None:
         file = self.model.file_number(self.tree.currentIndex())
-        if not 0 <= file < len(self.model.files):
-            return
         section = self.model.files[file].sections.index(self.strip.sections[number])
-        self.tree.expand(self.model.index_of(file))
-        self.tree.setCurrentIndex(self.model.index_of(file, section))
+        above = self.model.index(file, 0)
+        self.tree.expand(above)
+        self.tree.setCurrentIndex(self.model.index(section, 0, above))
 
     def _follow(self, index: QModelIndex) -> None:
-        number = self.model.file_number(index)
-        if not 0 <= number < len(self.model.files) or self.planned is None:
-            return
-        self.strip.show_file(self.model.files[number], exact=self.planned.plan.exact)
-        self.strip.mark(self.model.section(index))
+        if index.isValid() and self.planned is not None:
+            file = self.model.files[self.model.file_number(index)]
+            self.strip.show_file(file, exact=self.planned.plan.exact)
+            self.strip.mark(self.model.section(index))
 
 
 def headline_text(plan: Plan, name: str) -> str:

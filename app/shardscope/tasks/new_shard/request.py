@@ -80,17 +80,12 @@ class JobStage:
         self.done = 0
         self.total = 0
 
-    def writing_to(self, progress: Progress) -> Progress:
-        def report(done: int, total: int) -> None:
-            self.done, self.total = done, total
-            progress(_WRITING * done // max(total, 1), _WHOLE)
+    def reports_to(self, progress: Progress, *, verifying: bool = False) -> Progress:
+        first, units = (_WRITING, _WHOLE - _WRITING) if verifying else (0, _WRITING)
 
-        return report
-
-    def verifying_to(self, progress: Progress) -> Progress:
         def report(done: int, total: int) -> None:
-            self.verifying, self.done, self.total = True, done, total
-            progress(_WRITING + (_WHOLE - _WRITING) * min(done, total) // max(total, 1), _WHOLE)
+            self.verifying, self.done, self.total = verifying, done, total
+            progress(first + units * min(done, total) // max(total, 1), _WHOLE)
 
         return report
 
@@ -103,8 +98,6 @@ class NewShardJob:
         settings: Settings of `Pack` or `Convert` that differ from the default.
         shard: The shard to convert; None to pack.
         count: Number of objects; 0 if unknown.
-        report: Whether the keys of all inputs are written beside the shard.
-        deleted: Whether tombstoned objects are converted, too.
     """
 
     target: NewShardTarget
@@ -143,8 +136,8 @@ class NewShardJob:
         return Planned(plan, self.target.path.name, objects, kinds, found.notes, losses)
 
     def write(self, progress: Progress, stage: JobStage) -> Packed:
-        verifying = stage.verifying_to(progress)
-        return self._run(plan=False, force=self.target.force, progress=stage.writing_to(progress), verifying=verifying)
+        verifying = stage.reports_to(progress, verifying=True)
+        return self._run(plan=False, force=self.target.force, progress=stage.reports_to(progress), verifying=verifying)
 
     def _run(self, *, plan: bool, **how: Any) -> Packed:
         format, out, how = self.target.format, self.target.out, {"plan": plan, "options": self.target.options, **how}
@@ -171,7 +164,6 @@ def note_lines(notes: Sequence[str], losses: Sequence[str]) -> list[str]:
 
 
 def _can_begin(target: NewShardTarget, options: Mapping[str, Any]) -> bool:
-    """Return whether the format accepts these options; writes nothing."""
     try:
         create(None, format=target.format, folder=target.folder, plan=True, **options).abort()
     except UsageError:

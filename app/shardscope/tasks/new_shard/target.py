@@ -21,6 +21,7 @@ from shardscope.tasks.form import side_button
 from shardscope.tasks.new_shard.request import NewShardTarget
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder, ask_target, path_of
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
@@ -31,17 +32,11 @@ MOST_LISTED = 100_000
 class TargetStatus(Enum):
     FREE = "free"
     FILE = "file"
-    """The file exists and would be replaced."""
     FOLDER = "folder"
-    """The folder exists; several files are to be written into it."""
     NOT_A_FILE = "not a file"
-    """The target is a folder, but a file is to be written."""
     NOT_A_FOLDER = "not a folder"
-    """The target is a file, but a folder is to be written."""
     NO_PLACE = "no place"
-    """The parent folder does not exist."""
     INPUT = "input"
-    """The target is one of the inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +56,11 @@ def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]
         return TargetState(TargetStatus.FREE)
     if any(_same(path, one) for one in inputs):
         return TargetState(TargetStatus.INPUT)
-    is_folder = os.path.isdir(path)  # noqa: PTH112
-    if target.folder:
-        return (
-            TargetState(TargetStatus.FOLDER, _shards_in(path, members))
-            if is_folder
-            else TargetState(TargetStatus.NOT_A_FOLDER)
-        )
-    return TargetState(TargetStatus.NOT_A_FILE if is_folder else TargetStatus.FILE)
+    if not os.path.isdir(path):  # noqa: PTH112
+        return TargetState(TargetStatus.NOT_A_FOLDER if target.folder else TargetStatus.FILE)
+    if not target.folder:
+        return TargetState(TargetStatus.NOT_A_FILE)
+    return TargetState(TargetStatus.FOLDER, _shards_in(path, members))
 
 
 def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: bool, home: str) -> Path:
@@ -116,8 +108,6 @@ WRONG = {
 
 
 class TargetView(QWidget):
-    """Path of the new shard, file or folder, and whether to replace what exists there."""
-
     changed = Signal()
 
     def __init__(self, parent: QWidget) -> None:
@@ -139,18 +129,11 @@ class TargetView(QWidget):
         self.replace.setObjectName("replaceTick")
         self.replace.setToolTip(self.tr("Replaced only when the new shard is complete"))
         self.state.setMinimumHeight(self.replace.sizeHint().height())
-        group, column = QButtonGroup(self), QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(7)
-        rows = ((8, (self.line, browse)), (18, (self.one, self.several)), (14, (self.state, self.replace)))
-        for spacing, parts in rows:
-            row = QHBoxLayout()
-            row.setSpacing(spacing)
-            for part in parts:
-                row.addWidget(part, int(part is self.line))
-            if self.line not in parts:
-                row.addStretch(1)
-            column.addLayout(row)
+        path = lay(QHBoxLayout(), (self.line, 1), browse, spacing=8)
+        ways = lay(QHBoxLayout(), self.one, self.several, 1, spacing=18)
+        there = lay(QHBoxLayout(), self.state, self.replace, 1, spacing=14)
+        lay(QVBoxLayout(self), path, ways, there, spacing=7)
+        group = QButtonGroup(self)
         for button in (self.one, self.several):
             group.addButton(button)
             button.clicked.connect(lambda _: setattr(self, "_chosen", self.folder))
