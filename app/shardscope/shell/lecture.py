@@ -9,6 +9,7 @@ from types import MappingProxyType
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAction,
+    QActionGroup,
     QCloseEvent,
     QColor,
     QGuiApplication,
@@ -29,7 +30,6 @@ from shardcore.teaching.lessons.lesson_step import LessonStage
 from shardcore.teaching.slides import Beat, Slide, lesson_slide, section_slides, trace_slides
 from shardscope.learning.drawings.drawing_request import DrawingRequest
 from shardscope.learning.lessons.player import LessonPlayer
-from shardscope.learning.parts import boxed, made
 from shardscope.session.byte_pages import PageCache
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_messages import error_text
@@ -39,6 +39,7 @@ from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts, playback, theme
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import without_resources
 
 DARK_ROOM = "dark-room"
@@ -84,27 +85,18 @@ _KEYS: Mapping[str, tuple[str, tuple[str, ...], _Act]] = MappingProxyType(
 )
 
 
-class LectureActions(QObject):
+class LectureActions(QActionGroup):
     """Actions with the keys of a lecture; enabled only while its screen is shown."""
-
-    pressed = Signal(str)
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
-        self.all: dict[str, QAction] = {}
-        for name, (text, keys, _) in _KEYS.items():
-            action = self.all[name] = QAction(self.tr(text), self)
+        self.all = {name: QAction(self.tr(text), self) for name, (text, _, _) in _KEYS.items()}
+        for name, action in self.all.items():
+            action.setData(name)
             action.setProperty("group", self.tr("Lecture"))
-            action.setShortcuts([QKeySequence(key) for key in keys])
-            action.triggered.connect(partial(self._press, name))
-        self.enable(False)
-
-    def enable(self, enabled: bool) -> None:
-        for action in self.all.values():
-            action.setEnabled(enabled)
-
-    def _press(self, name: str, checked: bool = False) -> None:
-        self.pressed.emit(name)
+            action.setShortcuts([QKeySequence(key) for key in _KEYS[name][1]])
+            self.addAction(action)
+        self.setEnabled(False)
 
 
 class _Overlay(QWidget):
@@ -175,9 +167,9 @@ class LectureScreen(QWidget):
         self._idle = Debounce(self, self._hide_cursor, IDLE_MILLISECONDS)
         self._play = Debounce(self, self._tick, BEAT_MILLISECONDS)
         self._build()
-        actions.enable(True)
-        self.addActions(list(actions.all.values()))
-        actions.pressed.connect(self._act)
+        actions.setEnabled(True)
+        self.addActions(actions.actions())
+        actions.triggered.connect(self._act)
         self.drawings.drawn.connect(self._reach)
         self.drawings.item_chosen.connect(self._item_chosen)
         if self._of_lesson:
@@ -206,9 +198,9 @@ class LectureScreen(QWidget):
         for view in (self.drawing, self.bytes):
             view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its keys are those of the lecture
         self.counter = made(QLabel(), "lectureCounter", textFormat=Qt.TextFormat.PlainText)
-        counter = self.counter, 0, Qt.AlignmentFlag.AlignRight
-        column = self.sentence, self.choices, (self.drawings, 1), 0, self.bytes, counter
-        self._column = boxed(QVBoxLayout(self), *column)
+        column = self.sentence, self.choices, (self.drawings, 1), 0, self.bytes, self.counter
+        self._column = lay(QVBoxLayout(self), *column)
+        self._column.setAlignment(self.counter, Qt.AlignmentFlag.AlignRight)
         self.overlay: _Overlay = _Overlay(self)
 
     def _label(self, name: str, spoken: str) -> QLabel:
@@ -249,7 +241,7 @@ class LectureScreen(QWidget):
         self._idle.stop()
         self._play.stop()
         self._show_cursor()
-        self._actions.enable(False)
+        self._actions.setEnabled(False)
         super().closeEvent(event)
         if self._window.isVisible():
             self._window.activateWindow()
@@ -314,9 +306,9 @@ class LectureScreen(QWidget):
 
     # --- keys ---
 
-    def _act(self, name: str) -> None:
+    def _act(self, action: QAction) -> None:
         self.setFocus(Qt.FocusReason.OtherFocusReason)
-        _KEYS[name][2](self)
+        _KEYS[action.data()][2](self)
 
     def go_on(self) -> None:
         if self.overlay.blank:
