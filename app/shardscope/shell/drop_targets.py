@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QWidget
 
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import TITLE, sized
+from shardscope.widgets.layouts import made
 
 GAP = 16
 
@@ -47,9 +48,7 @@ class DropTargets(QWidget):
         self._acts = acts
         self._several = False
         self._current: DropTarget | None = None
-        self.setObjectName("dropPlaces")
-        self.setAccessibleName(self.tr("Drop targets"))
-        self.setAcceptDrops(True)
+        made(self, "dropPlaces", accessibleName=self.tr("Drop targets"), acceptDrops=True)
         self.hide()
 
     @property

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QPoint, QSize, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QMessageBox
+from PySide6.QtWidgets import QInputDialog, QLineEdit, QMainWindow
 
 from shardcore import ShardError, Span, UsageError
 from shardcore.model.text import plural, short
@@ -20,7 +20,7 @@ from shardscope.session.error_messages import error_text
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.shell.bars import StatusLine
-from shardscope.shell.notices import Notices, NoticeTone, question
+from shardscope.shell.notices import Notices, NoticeTone, ask
 from shardscope.tasks.edit.actions import EditActions, EditChip
 from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.edit.editor import LEAST, EditDialog, Editor, EditOutcome
@@ -353,19 +353,13 @@ class EditShell(QObject):
         """Return True if no typed bytes are lost; else ask, and call `go` after *Discard*."""
         if not self.typed.changes:
             return self._leave(request, go)
-        title, text = self.tr("Discard typed bytes?"), self.tr("The typed bytes will be lost.")
-        box = question(self._window, "discardTyped", title, text, self.tr("The file has not been changed."))
-        drop = box.addButton(self.tr("&Discard"), QMessageBox.ButtonRole.DestructiveRole)
-        write = box.addButton(self.tr("&Write…"), QMessageBox.ButtonRole.ActionRole)
-        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(cancel)
-        box.setEscapeButton(cancel)
 
         def dropped() -> None:
             self.typed.discard()
             go()
 
-        drop.clicked.connect(lambda _=False: dropped())
-        write.clicked.connect(lambda _=False: self.editor.ask_bytes(self.typed.changes))
-        box.open()
+        write = partial(self.editor.ask_bytes, self.typed.changes)
+        answers = [(self.tr("&Discard"), dropped), (self.tr("&Write…"), write)]
+        title, text = self.tr("Discard typed bytes?"), self.tr("The typed bytes will be lost.")
+        ask(self._window, "discardTyped", title, text, self.tr("The file has not been changed."), answers)
         return False

@@ -149,9 +149,8 @@ class LectureScreen(QWidget):
     ) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         made(self, "lectureScreen", windowTitle=self.tr("Lecture"), accessibleName=self.tr("Lecture"))
+        made(self, focusPolicy=Qt.FocusPolicy.StrongFocus, autoFillBackground=True)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAutoFillBackground(True)
         self._session, self._pages, self._settings = session, pages, settings
         self._player, self._actions, self._window = player, actions, parent
         self._of_lesson = player.lesson is not None and not player.astray

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QApplication, QMenu, QMessageBox, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from shardcore import (
     CredentialsRefused,
@@ -35,7 +35,7 @@ from shardscope.session.error_messages import ACTIONS, error_text, failure
 from shardscope.session.jobs import Job, JobState
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import OpenFailure, Session
-from shardscope.shell.notices import Button, Notices, NoticeTone, question
+from shardscope.shell.notices import Button, Notices, NoticeTone, ask
 from shardscope.shell.open_with import OpenAs, no_fit
 from shardscope.startup.settings import Settings
 from shardscope.tasks.connect import ConnectTask
@@ -377,12 +377,9 @@ class Quitting(QObject):
         """Ask whether to cancel jobs that write files; close the window if all of them finish meanwhile."""
         text = self.tr("Still running: {0}.").format(", ".join(shown(job.title) for job in writing[:3]))
         detail = self.tr("Quitting cancels them. Complete files are kept.")
-        box = question(self._window, "quitWhileWriting", self.tr("Quit?"), text, detail)
-        leave = box.addButton(self.tr("&Quit and cancel"), QMessageBox.ButtonRole.DestructiveRole)
-        stay = box.addButton(self.tr("&Keep running"), QMessageBox.ButtonRole.RejectRole)
-        box.setDefaultButton(stay)
-        box.setEscapeButton(stay)
-        leave.clicked.connect(lambda _: self.end())
+        answers = [(self.tr("&Quit and cancel"), self.end)]
+        stay = self.tr("&Keep running")
+        box = ask(self._window, "quitWhileWriting", self.tr("Quit?"), text, detail, answers, stay=stay)
 
         def written(_: Job) -> None:
             if all(job.state.ended for job in writing):
@@ -393,4 +390,3 @@ class Quitting(QObject):
         jobs = self._session.jobs
         jobs.changed.connect(written)
         box.finished.connect(lambda _: jobs.changed.disconnect(written))
-        box.open()

@@ -18,7 +18,7 @@ from shardscope.session.error_messages import failure
 from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.shell.notices import Notices, NoticeTone, question
+from shardscope.shell.notices import Notices, NoticeTone, ask
 from shardscope.tasks.edit.actions import EditChip
 from shardscope.tasks.recover import RecoverTask
 from shardscope.views.hex.panel import HexPanel
@@ -123,31 +123,23 @@ class SandboxShell(QObject):
         kept = request is not None and request.sandbox and (request.uri, request.inside) == (now.uri, now.inside)
         if kept or not self.sandbox.unsaved:
             return True
-        self.ask_discard(go)
+        self._ask_discard(go)
         return False
 
-    def ask_discard(self, go: Callable[[], object]) -> QMessageBox:
+    def _ask_discard(self, go: Callable[[], object]) -> None:
         if self._question is not None:
             self._question.reject()
         text = self.tr("{0} in the sandbox will be lost.").format(plural(self.sandbox.count, "change"))
         detail = self.tr("The file on disk is unchanged. Save a copy to keep the changes.")
-        box = question(self._window, "discardSandbox", self.tr("Discard the sandbox?"), text, detail)
-        self._question = box
-        drop = box.addButton(self.tr("&Discard"), QMessageBox.ButtonRole.DestructiveRole)
-        save = box.addButton(self.tr("Save as a &copy…"), QMessageBox.ButtonRole.ActionRole)
-        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(save)
-        box.setEscapeButton(cancel)
 
         def dropped() -> None:
             self.sandbox.drop()
             go()
 
-        drop.clicked.connect(lambda _=False: dropped())
-        save.clicked.connect(lambda _=False: self.ask_save())
+        answers = [(self.tr("&Discard"), dropped), (self.tr("Save as a &copy…"), self.ask_save)]
+        title = self.tr("Discard the sandbox?")
+        box = self._question = ask(self._window, "discardSandbox", title, text, detail, answers, default=1)
         box.finished.connect(lambda _: self._answered(box))
-        box.open()
-        return box
 
     def _answered(self, box: QMessageBox) -> None:
         if self._question is box:
