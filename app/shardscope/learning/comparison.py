@@ -62,8 +62,6 @@ _MIDDLE = Qt.AlignmentFlag.AlignVCenter
 
 
 class _Rows(QWidget):
-    """Painted rows of the formats, with tooltips."""
-
     def __init__(self, name: str, spoken: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         made(self, name, accessibleName=spoken)

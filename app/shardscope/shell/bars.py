@@ -105,15 +105,14 @@ class TopBar(QToolBar):
         action: QAction | None = None,
         act: Callable[[], object] | None = None,
     ) -> QToolButton:
-        keys = ""
-        button = made(QToolButton(self), f"top{name}", focusPolicy=Qt.FocusPolicy.TabFocus, text=text)
+        keys, focus = "", Qt.FocusPolicy.TabFocus
+        button = made(QToolButton(self), f"top{name}", text=text, accessibleName=text or meaning, focusPolicy=focus)
         if action is not None:
             button.setEnabled(action.isEnabled())
             action.enabledChanged.connect(button.setEnabled)
             button.clicked.connect(lambda _: (act or action.trigger)())
             keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
         button.setToolTip(f"{meaning} ({keys})" if keys else meaning)
-        button.setAccessibleName(text or meaning)
         self._icons[button] = icon
         self.addWidget(button)
         return button
@@ -124,7 +123,6 @@ MESSAGE_MILLISECONDS = 12_000
 
 
 def fix_bar(bar: QToolBar) -> None:
-    """Keep a tool bar in its place: it can be neither moved nor hidden."""
     made(bar, movable=False, floatable=False, contextMenuPolicy=Qt.ContextMenuPolicy.PreventContextMenu)
     bar.toggleViewAction().setEnabled(False)
     bar.toggleViewAction().setVisible(False)
@@ -170,8 +168,10 @@ class StatusLine(QStatusBar):
     def _show_shard(self) -> None:
         shard = self._session.shard
         self.say("")
-        self.kind.set_text(shard.title if shard is not None else "")
-        why = shard.why if shard is not None else ""
+        self.show_format(shard.title if shard is not None else "", shard.why if shard is not None else "")
+
+    def show_format(self, name: str, why: str) -> None:
+        self.kind.set_text(name)
         self.kind.setToolTip(self.tr("Detected by: {0}").format(tip(why)) if why else "")
 
     def add_sign(self, sign: QWidget) -> None:

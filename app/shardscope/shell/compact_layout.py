@@ -102,7 +102,6 @@ class CompactLayout(QObject):
             signal.connect(slot)
 
     def fit(self) -> None:
-        """Reduce the panels to tabs or restore them, depending on window height and drawing."""
         low = self._panels.folded and self._window.height() < fonts.px(LOW)
         self.toggle.setVisible(self._drawn and low)
         before, keyboard = self._panels.lowered, self._in_panels

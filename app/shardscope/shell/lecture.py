@@ -20,7 +20,7 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore import Section, Shard, ShardError, Span
 from shardcore.model.drawing import Drawing, Item, Sketch, StaticSketch
@@ -29,6 +29,7 @@ from shardcore.teaching.lessons.lesson import Show
 from shardcore.teaching.lessons.lesson_step import LessonStage
 from shardcore.teaching.slides import Beat, Slide, lesson_slide, section_slides, trace_slides
 from shardscope.learning.drawings.drawing_request import DrawingRequest
+from shardscope.learning.lessons.markdown_paragraph import Prose
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.session.byte_pages import PageCache
 from shardscope.session.debounce import Debounce
@@ -40,7 +41,7 @@ from shardscope.startup.settings import Settings
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts, playback, theme
 from shardscope.widgets.layouts import lay, made
-from shardscope.widgets.plain_text import without_resources
+from shardscope.widgets.plain_text import plain_label
 
 DARK_ROOM = "dark-room"
 
@@ -100,8 +101,6 @@ class LectureActions(QActionGroup):
 
 
 class _Overlay(QWidget):
-    """Overlay of the screen: a ring around the pointer, or black."""
-
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("lectureOverlay")
@@ -182,8 +181,10 @@ class LectureScreen(QWidget):
     def _build(self) -> None:
         from shardscope.learning.drawings.panel import DrawingPanel
 
-        self.sentence = self._label("lectureSentence", self.tr("Explanation"))
-        self.choices = self._label("lectureChoices", self.tr("Choices"))
+        self.sentence = made(Prose(), "lectureSentence", accessibleName=self.tr("Explanation"))
+        self.choices = made(Prose(), "lectureChoices", accessibleName=self.tr("Choices"))
+        for label in (self.sentence, self.choices):
+            label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.drawings = DrawingPanel(self._session, self)
         self.drawings.tabs.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.drawing = self.drawings.view
@@ -196,17 +197,11 @@ class LectureScreen(QWidget):
         self.bytes.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         for view in (self.drawing, self.bytes):
             view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its keys are those of the lecture
-        self.counter = made(QLabel(), "lectureCounter", textFormat=Qt.TextFormat.PlainText)
+        self.counter = plain_label(name="lectureCounter")
         column = self.sentence, self.choices, (self.drawings, 1), 0, self.bytes, self.counter
         self._column = lay(QVBoxLayout(self), *column)
         self._column.setAlignment(self.counter, Qt.AlignmentFlag.AlignRight)
         self.overlay: _Overlay = _Overlay(self)
-
-    def _label(self, name: str, spoken: str) -> QLabel:
-        label = made(QLabel(), name, accessibleName=spoken, wordWrap=True, textFormat=Qt.TextFormat.MarkdownText)
-        label.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
-        label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        return label
 
     # --- beginning and end ---
 
@@ -220,17 +215,17 @@ class LectureScreen(QWidget):
         self.activateWindow()
         self.setFocus(Qt.FocusReason.OtherFocusReason)
         self._idle.start()
-        trace = self._session.lookup.walk.trace
         if self._of_lesson:
             self._lesson_changed()
-        else:
-            at = max(self._session.lookup.walk.step, 0) if trace is not None else 0
+            return
+        walk = self._session.lookup.walk
+        trace, at = walk.trace, max(walk.step, 0)
 
-            def take(slides: tuple[Slide, ...]) -> None:
-                self._slides = slides
-                self.show_slide(at)
+        def take(slides: tuple[Slide, ...]) -> None:
+            self._slides = slides
+            self.show_slide(at)
 
-            self._ask(lambda shard: section_slides(shard) if trace is None else trace_slides(trace), trace, take)
+        self._ask(lambda shard: section_slides(shard) if trace is None else trace_slides(trace), trace, take)
 
     def _file_changed(self, opened: Shard | None = None) -> None:
         if not self._of_lesson or (opened is None and not self._session.documents.replacing):
@@ -334,22 +329,17 @@ class LectureScreen(QWidget):
     def toggle_play(self) -> None:
         if self._play.isActive():
             self._play.stop()
+            self._show_counter()
         else:
-            self.go_on()
-            if not playback.reduced():
-                self._wait()
-        self._show_counter()
+            self._tick()
 
     def _tick(self) -> None:
         self.go_on()
-        self._wait()
-        self._show_counter()
-
-    def _wait(self) -> None:
         beats = self.slide.beats if self.slide is not None else ()
         last = self.at + 1 >= self.count and self.beat + 1 >= len(beats)
-        if not last and not beats[self.beat].asks:
+        if not playback.reduced() and not last and not beats[self.beat].asks:
             self._play.start(round(BEAT_MILLISECONDS / playback.speed()))
+        self._show_counter()
 
     def next_speed(self) -> None:
         speeds = playback.SPEEDS
@@ -379,9 +369,8 @@ class LectureScreen(QWidget):
         stage = next((one.stage for one in so_far if one.stage is not None), None)
         self._reached = (stage if own is None else None), beat.item
         self._show_drawing(slide, own)
-        self.sentence.setText(without_resources(beat.text))
-        self.choices.setText(without_resources("\n\n".join(beat.choices)))
-        self.choices.setVisible(bool(beat.choices))
+        self.sentence.set_text(beat.text)
+        self.choices.set_text("\n\n".join(beat.choices))
         self._fit()
         self._show_bytes(next((one.spans for one in so_far if one.spans), slide.spans))
         self._show_counter()

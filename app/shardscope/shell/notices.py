@@ -88,10 +88,7 @@ def ask(
     stay: str = "",
     default: int = -1,
 ) -> QMessageBox:
-    """Ask before something is lost. The first answer loses it; `stay` (default: Cancel) closes the box.
-
-    `default` is the number of the answer for Return; -1 for `stay`.
-    """
+    """Ask before something is lost by the first answer. Return gives answer number `default`; -1 is `stay`."""
     icon, plain = QMessageBox.Icon.Question, Qt.TextFormat.PlainText
     box = made(
         QMessageBox(window), name, windowTitle=title, text=text, informativeText=detail, icon=icon, textFormat=plain
@@ -109,13 +106,7 @@ def ask(
 
 
 class Notice(QFrame):
-    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it has the mouse or the keyboard.
-
-    Attributes:
-        about: Subject; a new notice replaces that with the same one.
-        lasting: Whether it stays when the file is closed.
-        again: Shows it again with its document, or None.
-    """
+    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it has the mouse or the keyboard."""
 
     spoken_role = QAccessible.Role.AlertMessage
     closed = Signal()
@@ -126,7 +117,7 @@ class Notice(QFrame):
         self._tone = tone
         self.text = self.about = ""
         self.lasting = False
-        self.again: Callable[[], object] | None = None
+        self.again: Callable[[], object] | None = None  # shows it again with its document
         self.sign = plain_label(tone.value)
         self.label = WrapText()
         policy = self.label.sizePolicy()

@@ -1,7 +1,4 @@
-"""Table of the panels around the bytes, and requests between panels.
-
-Docks, default layout, menus and `--show` are derived from `PANELS`.
-"""
+"""Table of the panels, from which docks, default layout, menus and `--show` follow, and requests between panels."""
 
 from __future__ import annotations
 
@@ -54,8 +51,6 @@ PANELS = (
 
 
 class PanelLinks(QObject):
-    """Requests between panels: each shows the other panel, and passes the request on."""
-
     def __init__(self, session: Session, docks: PanelDocks, bytes_: HexPanel) -> None:
         super().__init__(docks)
         self._session, self._docks, self._bytes = session, docks, bytes_

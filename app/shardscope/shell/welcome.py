@@ -41,7 +41,6 @@ from shardscope.widgets.strip_paint import paint_ground, paint_letter, widths_to
 from shardscope.widgets.wrap_text import WrapText
 
 _CARDS = (Role.MAIN, Role.FEATURED)
-"""Roles of samples that get a card."""
 
 TWO_COLUMNS = 600
 """Width in pixels at 100 % from which there are two columns."""

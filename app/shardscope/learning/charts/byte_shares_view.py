@@ -36,7 +36,6 @@ ROLES: Mapping[Use, SectionRole] = MappingProxyType(
 LETTERS: Mapping[Use, str] = MappingProxyType(
     {use: SECTION_LETTERS[role] for use, role in ROLES.items()} | {Use.SLACK: "S", Use.DEAD: "X"}
 )
-"""Letter shown on the bars of each use."""
 
 
 ROW = 26

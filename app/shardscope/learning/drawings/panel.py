@@ -119,7 +119,6 @@ _PAD = 24
 _MOST = 2**31 - 1
 
 Put = Callable[[Any], object]
-"""Shows a value in the widget of a control."""
 
 
 class Controls(QWidget):

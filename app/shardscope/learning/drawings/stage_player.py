@@ -11,7 +11,6 @@ from shardscope.widgets.playback import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
 FRAME_MILLISECONDS = 17
-"""Milliseconds between two frames."""
 
 ARRIVE_MILLISECONDS = 500.0
 """Milliseconds in which a stage appears at normal speed."""

@@ -25,8 +25,7 @@ class LessonList(QScrollArea):
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         made(self, "lessonList", accessibleName=self.tr("All lessons"), widgetResizable=True)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setFrameShape(QFrame.Shape.NoFrame)
+        made(self, frameShape=QFrame.Shape.NoFrame, focusPolicy=Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._settings = settings
         self.cards: list[LessonCard] = []

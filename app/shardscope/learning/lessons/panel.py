@@ -99,7 +99,6 @@ class LessonPanel(QWidget):
     """The panel; its content is built when it is first shown, or when a lesson starts."""
 
     begun = Signal()
-    """A lesson was started or continued from the list."""
     reload_wanted = Signal()
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
@@ -213,9 +212,8 @@ class LessonPanel(QWidget):
             QProgressBar(), "lessonProgress", accessibleName=self.tr("Progress of the lesson"), textVisible=False
         )
         self.bar.setFixedHeight(4)
-        self.heading, self.text, self.trouble = Prose(bold=True, large=True), Prose(), Prose(tone="warning")
-        self.text.setObjectName("lessonText")
-        self.trouble.setObjectName("lessonTrouble")
+        self.heading, self.text = Prose(bold=True, large=True), made(Prose(), "lessonText")
+        self.trouble = made(Prose(tone="warning"), "lessonTrouble")
         self.on, self.back, self.hint, self.show_me, self.another, self.next = (
             made(QPushButton(text), name)
             for name, text in (
