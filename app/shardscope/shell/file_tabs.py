@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QToolBar, QToolButton, QWidget
 
@@ -169,10 +169,6 @@ class FileTabs(QTabBar):
         self._shown.insert(stop, self._shown.pop(start))
         self._session.documents.move(start, stop)
 
-    def close_at(self, point: QPoint) -> None:
-        if (number := self.tabAt(point)) >= 0:
-            self._session.documents.close_document(self._shown[number])
-
     def event(self, event: QEvent) -> bool:
         if event.type() is QEvent.Type.LayoutRequest:
             # After a zoom the buttons have another size: this lays out the tabs again.
@@ -182,7 +178,9 @@ class FileTabs(QTabBar):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
         if event.button() is Qt.MouseButton.MiddleButton:
-            self.close_at(event.position().toPoint())
+            number = self.tabAt(event.position().toPoint())
+            if number >= 0:
+                self._session.documents.close_document(self._shown[number])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         by = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)

@@ -102,7 +102,7 @@ class Appearance(QObject):
         playback.reduce(application, settings.reduced_motion)
         set_decimal(settings.decimal_offsets)
         self._apply_theme()
-        application.styleHints().colorSchemeChanged.connect(self._system_changed)
+        application.styleHints().colorSchemeChanged.connect(self._apply_theme)
 
     def set_theme(self, name: str) -> None:
         self._settings.theme = name
@@ -112,10 +112,6 @@ class Appearance(QObject):
     def _apply_theme(self) -> None:
         chosen = self._settings.theme
         theme.apply(self._application, theme.system_name(self._application) if chosen == "system" else chosen)
-
-    def _system_changed(self) -> None:
-        if self._settings.theme == "system":
-            self._apply_theme()
 
     def zoom(self, *, larger: bool) -> None:
         self.set_zoom(fonts.zoomed(fonts.zoom(), larger=larger))

@@ -12,7 +12,6 @@ from shardscope.learning.charts.panel import Charts
 from shardscope.learning.help.format_page import FormatPage
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.panel import SandboxPanel
-from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.session import Session
 from shardscope.shell.docks import Area, Panel, PanelDocks
 from shardscope.views.activity import Transfers
@@ -69,7 +68,7 @@ class PanelLinks(QObject):
             (tree.extract_requested, self._extract_row),
             (docks.panel(PreviewPanel).look_up_requested, self.look_up_key),
             (docks.panel(Charts).filter_wanted, self._filter_objects),
-            (session.references.changed, self._question_changed),
+            (session.references.changed, lambda asked: docks.show("inspector") if asked is not None else None),
             (actions.note.triggered, lambda _: notes.ask()),
             (actions.next_note.triggered, lambda _: notes.go()),
             (actions.previous_note.triggered, lambda _: notes.go(backward=True)),
@@ -80,10 +79,6 @@ class PanelLinks(QObject):
             signal.connect(slot)
         bytes_.naming.keys = self._objects.model.loaded_keys
         self._enable_notes()
-
-    def _question_changed(self, question: ReferenceQuery | None) -> None:
-        if question is not None:
-            self._docks.show("inspector")
 
     def _enable_notes(self) -> None:
         notes, actions = self._session.notes, self._bytes.actions_

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QEventLoop, QSize, QTimer
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QImage, QImageWriter
 from PySide6.QtWidgets import QApplication, QWidget
 
 from shardcore import Depth, RemoteOptions, Span
@@ -97,7 +97,7 @@ def lecture(window: MainWindow, keys: int) -> QWidget:
 
 def _save(image: QImage, target: Path) -> None:
     written = QBuffer()
-    if not image.save(written, target.suffix[1:]):
+    if not QImageWriter(written, target.suffix[1:].encode()).write(image):
         raise ScreenshotError(f"cannot write {target}: unknown kind of picture")
     try:
         target.write_bytes(written.data().data())
