@@ -22,7 +22,7 @@ from shardcore.cli.program import run
 from shardcore.teaching.lessons.lesson_list import lessons
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.main_window import MainWindow
-from shardscope.shell.screenshot import ScreenshotRequest, arrange, lecture, png_of, settle
+from shardscope.shell.screenshot import ScreenshotRequest, arrange, lecture, settle
 from shardscope.startup.settings import Settings
 from shardscope.views.structure.tree import StructureTree
 from tests.remote.servers import RangeServer
@@ -268,8 +268,10 @@ def dialog(window: MainWindow, name: str) -> QDialog:
 
 def small(image: QImage) -> bytes:
     """Return a picture as lossless WebP, with all its colours: a quarter of the size of a PNG."""
-    made = io.BytesIO()
-    Image.open(io.BytesIO(png_of(image))).save(made, "WEBP", lossless=True, quality=100, method=6)
+    made, rgb = io.BytesIO(), image.convertToFormat(QImage.Format.Format_RGB888)
+    size, line = (rgb.width(), rgb.height()), rgb.bytesPerLine()
+    picture = Image.frombytes("RGB", size, bytes(rgb.constBits()), "raw", "RGB", line)
+    picture.save(made, "WEBP", lossless=True, quality=100, method=6)
     return made.getvalue()
 
 

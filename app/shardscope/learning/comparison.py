@@ -46,12 +46,12 @@ from shardcore.teaching.comparison import (
     measured,
     overhead_text,
 )
-from shardscope.learning.parts import boxed, made
 from shardscope.session.display_text import error_text, grouped, share_text, span_words
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.strip_paint import paint_ground, paint_letter, paint_swatch
@@ -61,8 +61,6 @@ _MIDDLE = Qt.AlignmentFlag.AlignVCenter
 
 
 class _Rows(QWidget):
-    """Painted rows of the formats, with tooltips."""
-
     def __init__(self, name: str, spoken: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         made(self, name, accessibleName=spoken)
@@ -464,13 +462,13 @@ class CompareWindow(QDialog):
         self.strips, self.timeline, self.table = Strips(self), LookupTimeline(self), CompareTable(self)
         inner = QWidget(self)
         inner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        boxed(QVBoxLayout(inner), self.strips, self.timeline, (self.table, 1), spacing=6)
+        lay(QVBoxLayout(inner), self.strips, self.timeline, (self.table, 1), spacing=6)
         self.area = scrolled(inner, "compareArea", self.tr("Strips and costs"), self)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the focus goes to its parts
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)
         column = self.headline, self.line, (self.area, 1), buttons
-        boxed(QVBoxLayout(self), *column, margins=(14, 12, 14, 12), spacing=8)
+        lay(QVBoxLayout(self), *column, margins=(14, 12, 14, 12), spacing=8)
         self.strips.chosen.connect(self.choose)
         self.table.chosen.connect(self.choose)
         self.finished.connect(self._stop)

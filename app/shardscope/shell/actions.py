@@ -50,7 +50,6 @@ class MenuEntry:
     """Menu entry with an action of the window.
 
     Attributes:
-        name: Key in `WindowActions`.
         run: Called when it is triggered; if it is checkable without a group, with the new state when it is toggled.
         checked: Initial state of a checkable action; None for others.
         group: Of the checkable actions with one group, one is checked.
@@ -73,17 +72,12 @@ class Menu:
 
 
 LINE = None
-"""Row that separates entries."""
 
 Row: TypeAlias = "MenuEntry | Menu | QAction | QMenu | Sequence[Row] | None"
 
 
 class WindowActions(QObject):
-    """Actions of the window by name. Menus also contain actions of panels and dialogs, which enable them themselves.
-
-    Attributes:
-        quick: Menu of panels and files, shown by `pop_up_quick`.
-    """
+    """Actions of the window by name. Menus also contain actions of panels and dialogs, which enable them themselves."""
 
     def __init__(self, session: Session, window: QMainWindow) -> None:
         super().__init__(window)

@@ -17,10 +17,11 @@ from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets import fonts, theme
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import tip
 
 _ICON = 16
-"""Size of an icon in pixels at 100 %; not higher than text, so that the bar stays low."""
+"""Pixels at 100 %; not higher than text, so that the bar stays low."""
 
 _CROSS = 12
 
@@ -53,8 +54,7 @@ class TopBar(QToolBar):
         window: QMainWindow,
     ) -> None:
         super().__init__("Bar", window)
-        self.setObjectName("topBar")
-        self.setAccessibleName(self.tr("Bar"))
+        made(self, "topBar", accessibleName=self.tr("Bar"))
         fix_bar(self)
         self._icons: dict[QToolButton, str] = {}
         self._button("", "Back", "arrow-left", "Back", actions["back"])
@@ -105,18 +105,14 @@ class TopBar(QToolBar):
         action: QAction | None = None,
         act: Callable[[], object] | None = None,
     ) -> QToolButton:
-        button = QToolButton(self)
-        button.setObjectName(f"top{name}")
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        keys = ""
+        keys, focus = "", Qt.FocusPolicy.TabFocus
+        button = made(QToolButton(self), f"top{name}", text=text, accessibleName=text or meaning, focusPolicy=focus)
         if action is not None:
             button.setEnabled(action.isEnabled())
             action.enabledChanged.connect(button.setEnabled)
             button.clicked.connect(lambda _: (act or action.trigger)())
             keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        button.setText(text)
         button.setToolTip(f"{meaning} ({keys})" if keys else meaning)
-        button.setAccessibleName(text or meaning)
         self._icons[button] = icon
         self.addWidget(button)
         return button
@@ -127,39 +123,27 @@ MESSAGE_MILLISECONDS = 12_000
 
 
 def fix_bar(bar: QToolBar) -> None:
-    """Keep a tool bar in its place: it can be neither moved nor hidden."""
-    bar.setMovable(False)
-    bar.setFloatable(False)
+    made(bar, movable=False, floatable=False, contextMenuPolicy=Qt.ContextMenuPolicy.PreventContextMenu)
     bar.toggleViewAction().setEnabled(False)
     bar.toggleViewAction().setVisible(False)
-    bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
 
 
 def close_button(bar: QTabBar, name: str, size: QSize) -> QToolButton:
     """Return a button with a cross for a tab; its size is in pixels at 100 %."""
-    button = QToolButton(bar)
-    button.setObjectName(name)
-    button.setIcon(QIcon(str(resource_paths.path("icons/close.svg"))))
-    button.setIconSize(QSize(1, 1) * fonts.px(_CROSS))
-    button.setAutoRaise(True)
+    cross, wide = QIcon(str(resource_paths.path("icons/close.svg"))), QSize(1, 1) * fonts.px(_CROSS)
+    button = made(QToolButton(bar), name, icon=cross, iconSize=wide, autoRaise=True, focusPolicy=Qt.FocusPolicy.NoFocus)
     button.setFixedSize(fonts.px(size.width()), fonts.px(size.height()))
-    button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     return button
 
 
 class StatusLine(QStatusBar):
     def __init__(self, session: Session, selection: QWidget, window: QMainWindow) -> None:
         super().__init__(window)
-        self.setObjectName("statusLine")
-        self.setAccessibleName(self.tr("Status"))
-        self.setSizeGripEnabled(False)
+        made(self, "statusLine", accessibleName=self.tr("Status"), sizeGripEnabled=False)
         self.setContentsMargins(6, 0, 10, 0)
         self._session = session
-        self.note = Elided(greedy=True)
-        self.note.setObjectName("statusMessage")
-        self.busy = Elided(parent=self)
-        self.kind = Elided(parent=self)
-        self.kind.setObjectName("formatLabel")
+        self.note = made(Elided(greedy=True), "statusMessage")
+        self.busy, self.kind = Elided(parent=self), made(Elided(parent=self), "formatLabel")
         self._pages = QStackedWidget(self)
         self._selection = selection
         self._pages.addWidget(selection)
@@ -167,7 +151,6 @@ class StatusLine(QStatusBar):
         self._over = Debounce(self, lambda: self.say(""))
         self.addWidget(self._pages, 3)
         self.addPermanentWidget(self.busy)
-        self._signs = 2
         self.addPermanentWidget(self.kind)
         session.message.connect(self.say_for_a_while)
         session.documents.opening.connect(lambda uri: self.say(self._opening_text(uri)))
@@ -187,8 +170,12 @@ class StatusLine(QStatusBar):
         self.say("")
         self.show_format(shard.title if shard is not None else "", shard.why if shard is not None else "")
 
+    def show_format(self, name: str, why: str) -> None:
+        self.kind.set_text(name)
+        self.kind.setToolTip(self.tr("Detected by: {0}").format(tip(why)) if why else "")
+
     def add_sign(self, sign: QWidget) -> None:
-        self.insertPermanentWidget(self._signs, sign)
+        self.insertPermanentWidget(2, sign)  # between the jobs and the format
         sign.show()
 
     def say(self, text: str, milliseconds: int = 0) -> None:
@@ -204,10 +191,6 @@ class StatusLine(QStatusBar):
 
     def show_zoom(self) -> None:
         self.say_for_a_while(self.tr("Zoom {0} %").format(round(fonts.zoom() * 100)))
-
-    def show_format(self, name: str, why: str) -> None:
-        self.kind.set_text(name)
-        self.kind.setToolTip(self.tr("Detected by: {0}").format(tip(why)) if why else "")
 
     def count_jobs(self, jobs: Jobs, running: Callable[[], int], stop: QAction) -> None:
         def count(_: object = None) -> None:

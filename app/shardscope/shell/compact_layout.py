@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QMainWindow, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QToolButton, QVBoxLayout, QWidget
 
 from shardcore.teaching.lessons.answers import AnswerVerdict
 from shardcore.teaching.lessons.lesson import Answer
@@ -17,7 +17,8 @@ from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets import fonts
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.scroll_area import scrolled
 
 _LINES = 2
 _ROOM = 6
@@ -28,8 +29,7 @@ class StepLine(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setObjectName("stepLine")
-        self.setAccessibleName(self.tr("Step"))
+        made(self, "stepLine", accessibleName=self.tr("Step"))
         self.back = quiet_button("◀", self.tr("Previous step"), "stepLineBack")
         self.next = quiet_button("▶", self.tr("Next step"), "stepLineNext")
         self.answer = quiet_button(self.tr("Show me"), self.tr("Show the answer"), "stepLineAnswer")
@@ -53,41 +53,9 @@ class StepLine(QWidget):
         self.next.setEnabled(on)
 
 
-class StepText(QScrollArea):
-    def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("stepWords")
-        self.setAccessibleName(self.tr("Question of the lesson"))
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.text = Prose()
-        self.text.setContentsMargins(12, _ROOM // 2, 12, _ROOM // 2)
-        self.text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-        self.setWidget(self.text)
-        self.setFixedHeight(_LINES * self.fontMetrics().lineSpacing() + _ROOM)
-        self.hide()
-
-    def show_question(self, asked: str, verdict: AnswerVerdict | None) -> None:
-        if verdict is None:
-            self.text.set_tone("text")
-            self.text.set_text(asked)
-        else:
-            self.text.set_tone("ok" if verdict.right else "warning")
-            self.text.set_text(("✓ " if verdict.right else "✗ ") + verdict.text)
-        self.verticalScrollBar().setValue(0)
-        self.setVisible(bool(self.text.text()))
-
-
 def quiet_button(text: str, meaning: str, name: str) -> QToolButton:
-    button = QToolButton()
-    button.setObjectName(name)
-    button.setText(text)
-    button.setToolTip(meaning)
-    button.setAccessibleName(meaning)
-    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    return button
+    focus = Qt.FocusPolicy.TabFocus
+    return made(QToolButton(), name, text=text, toolTip=meaning, accessibleName=meaning, focusPolicy=focus)
 
 
 LOW = 600
@@ -105,7 +73,13 @@ class CompactLayout(QObject):
         self._session, self._panels, self._bytes, self._window = session, panels, bytes_, window
         self._lesson = panels.panel(LessonPanel)
         self._drawn = self._up = False
-        self.line, self.words = StepLine(), StepText()
+        self.line, self.question = StepLine(), Prose()
+        self.question.setContentsMargins(12, _ROOM // 2, 12, _ROOM // 2)
+        self.question.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self.words = scrolled(self.question, "stepWords", self.tr("Question of the lesson"), bytes_)
+        self.words.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.words.setFixedHeight(_LINES * self.words.fontMetrics().lineSpacing() + _ROOM)
+        self.words.hide()
         self.toggle = quiet_button("▴", "", "panelsToggle")
         self.toggle.clicked.connect(self._toggle)
         self.toggle.hide()
@@ -128,7 +102,6 @@ class CompactLayout(QObject):
             signal.connect(slot)
 
     def fit(self) -> None:
-        """Reduce the panels to tabs or restore them, depending on window height and drawing."""
         low = self._panels.folded and self._window.height() < fonts.px(LOW)
         self.toggle.setVisible(self._drawn and low)
         before, keyboard = self._panels.lowered, self._in_panels
@@ -174,6 +147,13 @@ class CompactLayout(QObject):
 
     # --- the step ---
 
+    def _show_question(self, asked: str, verdict: AnswerVerdict | None) -> None:
+        right = verdict is not None and verdict.right
+        self.question.set_tone("text" if verdict is None else "ok" if right else "warning")
+        self.question.set_text(asked if verdict is None else ("✓ " if right else "✗ ") + verdict.text)
+        self.words.verticalScrollBar().setValue(0)
+        self.words.setVisible(bool(self.question.text()))
+
     @property
     def _walked(self) -> str:
         return "lessons" if self._lesson.player.lesson is not None else "trace"
@@ -217,7 +197,7 @@ class CompactLayout(QObject):
             self.line.answer.setEnabled(not player.solved)
             text = question.prompt if question is not None else stage.text if stage is not None else ""
             # Use the text of the panel's label, so that text from a file is not read as Markdown.
-            self.words.show_question(text or self._lesson.trouble.text(), player.verdict)
+            self._show_question(text or self._lesson.trouble.text(), player.verdict)
             return
         self.words.hide()
         self.line.answer.hide()

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QChildEvent, QCoreApplication, QEvent, QObject, QSize, Qt, QTimer, Signal
@@ -83,16 +82,8 @@ _EDGES = 10
 _NARROW_LISTS = 340
 """Minimum width in pixels of the left side."""
 
-_WIDTHS = MappingProxyType({_LEFT: (420, 760, 0.36), _RIGHT: (280, 480, 0.12)})
-
-
-def default_widths(window: int) -> dict[Area, int]:
-    """Return the default widths of the sides in pixels at 100 %; in a narrow window, the left side shrinks."""
-    more = max(window - _NORMAL, 0)
-    widths = {area: min(round(least + share * more), most) for area, (least, most, share) in _WIDTHS.items()}
-    room = window - widths[_RIGHT] - LEAST_WIDTH - _EDGES
-    widths[_LEFT] = min(widths[_LEFT], max(room, _NARROW_LISTS))
-    return widths
+_WIDTHS = (420, 760, 0.36), (280, 480, 0.12)
+"""Least and most width of the left and the right side, and their share of a window wider than `_NORMAL`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +134,6 @@ class FixedSizeFrame(QWidget):
 
     resized = Signal()
     hovered = Signal(bool)
-    """The mouse entered or left the frame."""
 
     def __init__(self, part: QWidget, least: QSize, parent: QWidget | None = None, *, high: int = 0) -> None:
         super().__init__(parent)
@@ -206,7 +196,6 @@ class PanelDocks(QObject):
     """Docks of a window, in the order of `PANELS`.
 
     Attributes:
-        panels: The table of panels.
         folded: Whether the window is so small that all docks are tabs of one place below the bytes.
         lowered: Whether only the tabs of that place are shown.
     """
@@ -214,7 +203,6 @@ class PanelDocks(QObject):
     asked_for = Signal(str, bool)
     """A panel was requested: its name, and whether it gets the keyboard."""
     places_changed = Signal()
-    """Docks may have been moved, shown or hidden."""
     tab_pressed = Signal(bool)
     """A tab was pressed; carries whether it is the current one."""
 
@@ -258,7 +246,6 @@ class PanelDocks(QObject):
             dock.visibilityChanged.connect(partial(_visibility_changed, dock))
 
     def panel(self, kind: type[W]) -> W:
-        """Return the panel of a class; raises `LookupError` if there is none."""
         for dock in self.by_name.values():
             if isinstance(dock.frame.part, kind):
                 return dock.frame.part
@@ -283,7 +270,6 @@ class PanelDocks(QObject):
     # --- places ---
 
     def arrange(self) -> None:
-        """Restore the default layout, folded in a small window."""
         self.lower(False)
         self.folded = False
         self._calm = QByteArray()
@@ -335,7 +321,6 @@ class PanelDocks(QObject):
             self._calm = self._window.saveState(LAYOUT_VERSION)
 
     def fit(self, size: QSize) -> None:
-        """Fold the docks if the window is too small for them; unfold them if it is large again."""
         small, keyboard = _is_small(size), focused_in(self._window)
         if small and not self.folded:
             self._closed_before = self.closed
@@ -401,11 +386,13 @@ class PanelDocks(QObject):
 
     @property
     def _default_widths(self) -> dict[Area | QDockWidget, float]:
-        widths = default_widths(round(self._window.width() / fonts.zoom()))
-        return {area: float(width) for area, width in widths.items()}
+        """Default widths of the sides in pixels at 100 %; in a narrow window, the left side shrinks."""
+        window = self._window.width() / fonts.zoom()
+        more = max(window - _NORMAL, 0)
+        left, right = (min(least + share * more, most) for least, most, share in _WIDTHS)
+        return {_LEFT: min(left, max(window - right - LEAST_WIDTH - _EDGES, _NARROW_LISTS)), _RIGHT: right}
 
     def lower(self, lowered: bool) -> None:
-        """Reduce folded panels to their tabs, or restore their height."""
         if lowered is self.lowered or (lowered and not self.folded):
             return
         self.lowered = lowered
@@ -417,9 +404,12 @@ class PanelDocks(QObject):
         if not lowered and (front := self._front()) is not None:
             self._bring([(front, _folded(self._window.size()))])
 
+    @property
+    def _bars(self) -> list[QTabBar]:
+        return self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+
     def _front(self) -> QDockWidget | None:
-        bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
-        title = next((bar.tabText(bar.currentIndex()) for bar in bars if bar.isVisible() and bar.count()), "")
+        title = next((bar.tabText(bar.currentIndex()) for bar in self._bars if bar.isVisible() and bar.count()), "")
         return next((dock for dock in self.by_name.values() if dock.windowTitle() == title), None)
 
     def _fold(self, size: QSize, keyboard: QWidget | None) -> None:
@@ -518,7 +508,7 @@ class PanelDocks(QObject):
             dock.hide()
 
     def _name(self) -> None:
-        for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+        for bar in self._bars:
             titles = ", ".join(bar.tabText(tab) for tab in range(bar.count()))
             bar.setAccessibleName(self.tr("Panels: {0}").format(titles))
             # Do not elide names; arrows scroll to tabs that do not fit.
@@ -565,7 +555,7 @@ class PanelDocks(QObject):
 
     def _fit_names(self) -> None:
         metrics = QFontMetrics(self._window.font())
-        for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+        for bar in self._bars:
             wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + fonts.px(TAB_SPACE) for tab in range(bar.count()))
             if self.folded:
                 room = self._window.width()
@@ -591,7 +581,6 @@ class Centre(FixedSizeFrame):
     """
 
     fitted = Signal()
-    """The docks have been fitted to the size of the window."""
 
     def __init__(
         self,
@@ -618,7 +607,7 @@ class Centre(FixedSizeFrame):
         # None if no dock was moved yet: the default layout is used when they are first shown.
         self._kept: QByteArray | None = None
         window.setCentralWidget(self)
-        self._fit_soon = Debounce(self, self.fit)
+        self.fit_soon = Debounce(self, self.fit)
         for changed in (self._hex.full_width_changed, self.pages.currentChanged, panels.places_changed):
             changed.connect(self._limit_width)
         session.opened.connect(self._opened)
@@ -654,9 +643,6 @@ class Centre(FixedSizeFrame):
         self.pages.setCurrentWidget(self._welcome)
 
     # --- sizes ---
-
-    def fit_later(self) -> None:
-        self._fit_soon.start()
 
     def fit(self) -> None:
         if self.at_work:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QWidget
 
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import TITLE, sized
+from shardscope.widgets.layouts import made
 
 GAP = 16
 
@@ -47,9 +48,7 @@ class DropTargets(QWidget):
         self._acts = acts
         self._several = False
         self._current: DropTarget | None = None
-        self.setObjectName("dropPlaces")
-        self.setAccessibleName(self.tr("Drop targets"))
-        self.setAcceptDrops(True)
+        made(self, "dropPlaces", accessibleName=self.tr("Drop targets"), acceptDrops=True)
         self.hide()
 
     @property
@@ -68,24 +67,11 @@ class DropTargets(QWidget):
     def place_at(self, point: QPointF) -> DropTarget:
         return self.places[min(int(point.x() * len(self.places) / max(self.width(), 1)), len(self.places) - 1)]
 
-    def begin(self, point: QPointF, *, several: bool = False) -> None:
-        self._several = several
-        parent = self.parentWidget()
-        if parent is not None:
-            self.setGeometry(parent.rect())
-        self._current = self.place_at(point)
-        self.show()
-        self.raise_()
-        self.update()
-
-    def end(self) -> None:
-        self.hide()
-
     def drop(self, event: QDropEvent) -> None:
         paths = dragged_files(event.mimeData())
         self._several = len(paths) > 1
         place = self.place_at(event.position())
-        self.end()
+        self.hide()
         if not paths:
             return
         event.setDropAction(Qt.DropAction.CopyAction)
@@ -98,7 +84,12 @@ class DropTargets(QWidget):
         if event.source() is None and (paths := dragged_files(event.mimeData())):
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
-            self.begin(event.position(), several=len(paths) > 1)
+            self._several = len(paths) > 1
+            self.setGeometry(self.window().rect())
+            self._current = self.place_at(event.position())
+            self.show()
+            self.raise_()
+            self.update()
 
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
         event.setDropAction(Qt.DropAction.CopyAction)
@@ -109,7 +100,7 @@ class DropTargets(QWidget):
             self.update()
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        self.end()
+        self.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:
         self.drop(event)

@@ -1,4 +1,4 @@
-"""Editing of the open file: objects, typing, pasting, filling and replacing bytes, and the notices about it."""
+"""Changes of the open file and of the sandbox, the notices about them, and the questions before they are lost."""
 
 from __future__ import annotations
 
@@ -8,28 +8,182 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QPoint, QSize, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QMessageBox
+from PySide6.QtWidgets import QFileDialog, QInputDialog, QLineEdit, QMainWindow, QMessageBox, QVBoxLayout
 
 from shardcore import ShardError, Span, UsageError
 from shardcore.model.text import plural, short
+from shardcore.operations.recover import Salvage
+from shardcore.shards.salvage import Condition
 from shardcore.writing.journal import Journal
-from shardscope.learning.sandbox.sandbox import Sandbox
+from shardscope.learning.sandbox.banner import SandboxBanner, SandboxFrame
+from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.byte_marks import Proposed
-from shardscope.session.display_text import error_text, offset_words
+from shardscope.session.display_text import error_text, failure, offset_words
 from shardscope.session.open_request import OpenRequest
+from shardscope.session.selection import TraceWalk
 from shardscope.session.session import Session
 from shardscope.shell.bars import StatusLine
-from shardscope.shell.notices import Notices, NoticeTone, question
+from shardscope.shell.notices import Notices, NoticeTone, ask
 from shardscope.tasks.edit.actions import EditActions, EditChip
 from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.edit.editor import LEAST, EditDialog, Editor, EditOutcome
 from shardscope.tasks.edit.rekey import RekeyTask
 from shardscope.tasks.edit.typed_bytes import TypedBytes, proposed_bytes
+from shardscope.tasks.recover import RecoverTask
 from shardscope.views.hex.layout import HexPart
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.hex.state import ByteEdits
 from shardscope.views.objects.panel import ObjectPanel
+from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.plain_text import tip
+
+
+class SandboxShell(QObject):
+    def __init__(
+        self,
+        session: Session,
+        panel: SandboxPanel,
+        bytes_: HexPanel,
+        notices: Notices,
+        show: Callable[[], object],
+        window: QMainWindow,
+    ) -> None:
+        super().__init__(window)
+        self._session = session
+        self.panel = panel
+        self._bytes = bytes_
+        self._notices = notices
+        self.show = show
+        self._window = window
+        self._top, self._saw_caret = 0, False
+        self._walk = TraceWalk()
+        self._again = ""
+        self._question: QMessageBox | None = None
+        self.sandbox, self.actions = panel.sandbox, panel.actions_
+        self.banner = SandboxBanner(self.sandbox, self.actions, bytes_)
+        column = bytes_.layout()
+        assert isinstance(column, QVBoxLayout)
+        column.insertWidget(1, self.banner)
+        self.frame = SandboxFrame(self.sandbox, bytes_.view)
+        session.documents.may_leave = self._may_leave
+        session.documents.add_unsaved(lambda: self.sandbox.unsaved)
+        session.documents.keep_view("sandbox", self.sandbox)
+        self.sandbox.changed.connect(self._changed)
+        self.sandbox.reopening.connect(self._keep_place)
+        self.sandbox.reopened.connect(self._return_to_place)
+        session.opened.connect(lambda _: self._opened())
+        session.documents.failed.connect(lambda _: setattr(self, "_again", ""))
+        self.sandbox.saved.connect(self._saved)
+        actions = self.actions
+        actions.leave_wanted.connect(lambda: self.sandbox.switch(False))
+        actions.switch.triggered.connect(self._show_panel)
+        actions.to_bits.triggered.connect(lambda _: self._go(panel.to_bits))
+        self.salvaging = RecoverTask(session, window)
+        self.salvaging.written.connect(self._salvaged)
+        actions.salvage.triggered.connect(lambda _: self.salvaging.ask())
+        actions.save.triggered.connect(lambda _: self.ask_save())
+
+    @property
+    def stays(self) -> bool:
+        request = self._session.request
+        return (request.sandbox and not request.inside) or self.sandbox.leaving
+
+    # --- the bytes ---
+
+    def _changed(self) -> None:
+        marks = self.sandbox.marks
+        if marks is not self._bytes.state.sandboxed:
+            self._bytes.state.set_sandboxed(marks)
+        found = () if marks is None else (*marks.new, *((place, place) for place, _ in marks.cuts))
+        self._bytes.overview.set_changed(sorted(found))
+
+    def _keep_place(self) -> None:
+        state = self._bytes.state
+        self._top, self._saw_caret = max(state.visible_bytes[0], 0), state.caret_seen
+        walk, self._again = self._session.lookup.walk, self._session.request.uri
+        if walk.steps or walk.key != self._walk.key:
+            self._walk = walk
+
+    def _return_to_place(self) -> None:
+        state = self._bytes.state
+        state.scroll_to(self._top)
+        if self._saw_caret:
+            # The banner took some of the room.
+            state.show_caret()
+
+    def _opened(self) -> None:
+        again, self._again = self._again, ""
+        if again and again == self._session.request.uri:
+            self._session.lookup.repeat(self._walk)
+
+    def _show_panel(self, _: bool) -> None:
+        if self.sandbox.on or not self.sandbox.why_not:
+            self.show()
+
+    def _go(self, focus: Callable[[], object]) -> None:
+        self.show()
+        focus()
+
+    # --- leaving ---
+
+    def _may_leave(self, request: OpenRequest | None, go: Callable[[], object]) -> bool:
+        now = self._session.request
+        kept = request is not None and request.sandbox and (request.uri, request.inside) == (now.uri, now.inside)
+        if kept or not self.sandbox.unsaved:
+            return True
+        self._ask_discard(go)
+        return False
+
+    def _ask_discard(self, go: Callable[[], object]) -> None:
+        if self._question is not None:
+            self._question.reject()
+        text = self.tr("{0} in the sandbox will be lost.").format(plural(self.sandbox.count, "change"))
+        detail = self.tr("The file on disk is unchanged. Save a copy to keep the changes.")
+
+        def dropped() -> None:
+            self.sandbox.drop()
+            go()
+
+        answers = [(self.tr("&Discard"), dropped), (self.tr("Save as a &copy…"), self.ask_save)]
+        title = self.tr("Discard the sandbox?")
+        box = self._question = ask(self._window, "discardSandbox", title, text, detail, answers, default=1)
+        box.finished.connect(lambda _: self._answered(box))
+
+    def _answered(self, box: QMessageBox) -> None:
+        if self._question is box:
+            self._question = None
+        self.sandbox.stay()
+
+    # --- copies ---
+
+    def _salvaged(self, done: Salvage) -> None:
+        there = done.count(Condition.WHOLE) + done.count(Condition.UNCHECKED)
+        what = self.tr("{0} from the sandbox") if self.sandbox.on else "{0}"
+        text = self.tr("{0} written to {1}").format(what.format(plural(there, "object")), done.folder)
+        self._session.say(text)
+
+    def ask_save(self) -> QFileDialog:
+        name = Path(self._session.request.name)
+        title, proposed = self.tr("Save the sandbox as a copy"), f"{name.stem}.broken{name.suffix}"
+
+        def save(path: str) -> None:
+            self.save_to(Path(path), agreed=True)
+
+        dialog = ask_target(self._window, title, save, start=str(self._session.request.folder), name=proposed)
+        dialog.setObjectName("saveSandbox")
+        return dialog
+
+    def save_to(self, path: Path, *, agreed: bool) -> None:
+        def failed(error: BaseException) -> None:
+            self._notices.add_notice(failure(self.tr("Cannot save the copy"), error), NoticeTone.ERROR)
+
+        self.sandbox.save(path, agreed=agreed, failed=failed)
+
+    def _saved(self, path: Path) -> None:
+        text = self.tr("Sandbox saved as {0}. The original file is unchanged.").format(path)
+        opens = partial(self._session.open_tab, OpenRequest(str(path)))
+        self._notices.add_notice(text, NoticeTone.SUCCESS, action=self.tr("Open it"), do=opens)
+
 
 GAP = 12
 _TYPED = "typed bytes"
@@ -41,11 +195,7 @@ MOST_TYPED = 1 << 20
 
 
 def new_bytes(typed: str, *, text: bool) -> bytes:
-    """Parse typed bytes: hex (spaces, commas and 0x allowed), or text as UTF-8.
-
-    Raises:
-        UsageError: The text is empty, not hex, or longer than `MOST_TYPED` bytes.
-    """
+    """Parse typed bytes: hex (spaces, commas and 0x allowed), or text as UTF-8; `UsageError` if empty or too long."""
     if len(typed) > 4 * MOST_TYPED:
         raise UsageError(f"at most {MOST_TYPED:,} bytes can be written at once")
     if text:
@@ -68,20 +218,18 @@ MOST_FILLED = 16 << 20
 
 
 class EditShell(QObject):
-    """Editing of the open file, and of the sandbox while it is on."""
-
     def __init__(
         self,
         session: Session,
         bytes_: HexPanel,
         objects: ObjectPanel,
-        sandbox: Sandbox,
+        in_sandbox: SandboxShell,
         notices: Notices,
         line: StatusLine,
         window: QMainWindow,
     ) -> None:
         super().__init__(window)
-        self._session, self._bytes, self._sandbox = session, bytes_, sandbox
+        self._session, self._bytes, self._sandbox = session, bytes_, in_sandbox.sandbox
         self._notices, self._window = notices, window
         self._top = 0
         self._typed_shown = False
@@ -95,6 +243,7 @@ class EditShell(QObject):
         self.chip = EditChip(self.switch, self.actions, line)
         line.add_sign(self.chip)
         self.chip.setVisible(False)
+        self.chip.sandbox_wanted.connect(in_sandbox.show)
         self._leave = session.documents.may_leave
         session.documents.may_leave = self._may_leave
         session.documents.add_unsaved(lambda: bool(self.typed.changes))
@@ -127,7 +276,9 @@ class EditShell(QObject):
             (session.closed, lambda: self.actions.set_selected(0)),
         ):
             signal.connect(slot)
-        for changed in (self._sandbox.changed, self.typed.changed, self.switch.changed, session.closed):
+        sandbox = self._sandbox
+        sandbox.changed.connect(lambda: self.chip.show_sandbox(sandbox.count if sandbox.on else None))
+        for changed in (sandbox.changed, self.typed.changed, self.switch.changed, session.closed):
             changed.connect(self._update)
         for done in (self.editor.opened, self.editor.proposed, session.opened):
             done.connect(lambda _: self._update())
@@ -352,19 +503,15 @@ class EditShell(QObject):
         """Return True if no typed bytes are lost; else ask, and call `go` after *Discard*."""
         if not self.typed.changes:
             return self._leave(request, go)
-        title, text = self.tr("Discard typed bytes?"), self.tr("The typed bytes will be lost.")
-        box = question(self._window, "discardTyped", title, text, self.tr("The file has not been changed."))
-        drop = box.addButton(self.tr("&Discard"), QMessageBox.ButtonRole.DestructiveRole)
-        write = box.addButton(self.tr("&Write…"), QMessageBox.ButtonRole.ActionRole)
-        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(cancel)
-        box.setEscapeButton(cancel)
 
         def dropped() -> None:
             self.typed.discard()
             go()
 
-        drop.clicked.connect(lambda _=False: dropped())
-        write.clicked.connect(lambda _=False: self.editor.ask_bytes(self.typed.changes))
-        box.open()
+        def write() -> None:
+            self.editor.ask_bytes(self.typed.changes)
+
+        answers = [(self.tr("&Discard"), dropped), (self.tr("&Write…"), write)]
+        title, text = self.tr("Discard typed bytes?"), self.tr("The typed bytes will be lost.")
+        ask(self._window, "discardTyped", title, text, self.tr("The file has not been changed."), answers)
         return False

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QToolBar, QToolButton, QWidget
 
@@ -28,7 +29,9 @@ from shardscope.shell.bars import close_button, fix_bar
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.settings import Settings
 from shardscope.widgets.deferred_signals import Debounce
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import tip
+from shardscope.widgets.table import context_menu
 
 LONGEST_TITLE = 32
 """Characters of a title; longer titles are shortened in the middle."""
@@ -77,8 +80,7 @@ class FileTabs(QTabBar):
         super().__init__(parent)
         self._session = session
         self._shown: list[Document] = []
-        self.setObjectName("fileTabs")
-        self.setAccessibleName(self.tr("Open files"))
+        made(self, "fileTabs", accessibleName=self.tr("Open files"))
         self.setMovable(True)
         self.setExpanding(False)
         self.setDocumentMode(True)
@@ -121,8 +123,7 @@ class FileTabs(QTabBar):
         self.blockSignals(blocked)
 
     def _label(self, number: int, document: Document, title: str) -> None:
-        notes = []
-        sign = ""
+        notes, sign = [], ""
         if document.request.sandbox:
             # The file itself may be open beside it.
             title += self.tr(" (sandbox)")
@@ -130,7 +131,7 @@ class FileTabs(QTabBar):
         if running:
             sign = "▶ "
             notes += [shown(text) for text in running]
-        if self._is_troubled(document):
+        if document.troubled:
             sign = "▲ "
             notes.append(self.tr("Damaged or changed"))
         elif document.mail and not running:
@@ -148,10 +149,6 @@ class FileTabs(QTabBar):
         button = self.tabButton(number, QTabBar.ButtonPosition.RightSide)
         if button is not None:
             button.setAccessibleName(self.tr("Close {0}").format(shown(title)))
-
-    def _is_troubled(self, document: Document) -> bool:
-        now = self._session.document.trouble if document is self._session.document else None
-        return now is not None or document.troubled
 
     def _job_changed(self, job: Job) -> None:
         if job.scope in self._shown and (job.state.ended or job.state is JobState.WAITING):
@@ -172,10 +169,6 @@ class FileTabs(QTabBar):
         self._shown.insert(stop, self._shown.pop(start))
         self._session.documents.move(start, stop)
 
-    def close_at(self, point: QPoint) -> None:
-        if (number := self.tabAt(point)) >= 0:
-            self._session.documents.close_document(self._shown[number])
-
     def event(self, event: QEvent) -> bool:
         if event.type() is QEvent.Type.LayoutRequest:
             # After a zoom the buttons have another size: this lays out the tabs again.
@@ -185,7 +178,9 @@ class FileTabs(QTabBar):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
         if event.button() is Qt.MouseButton.MiddleButton:
-            self.close_at(event.position().toPoint())
+            number = self.tabAt(event.position().toPoint())
+            if number >= 0:
+                self._session.documents.close_document(self._shown[number])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         by = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
@@ -203,15 +198,11 @@ class FileTabs(QTabBar):
             self.menu_of(number).popup(event.globalPos())
 
     def menu_of(self, number: int) -> QMenu:
-        document, menu = self._shown[number], QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        document, close = self._shown[number], self._session.documents.close_document
+        others = (self.tr("Close &others"), partial(self._close_others, document))
+        menu = context_menu(self, ((self.tr("&Close"), partial(close, document)), others))
         menu.setAccessibleName(self.tr("Tab"))
-        menu.addAction(self.tr("&Close")).triggered.connect(
-            lambda _=False: self._session.documents.close_document(document)
-        )
-        others = menu.addAction(self.tr("Close &others"))
-        others.setEnabled(self.count() > 1)
-        others.triggered.connect(lambda _=False: self._close_others(document))
+        menu.actions()[-1].setEnabled(self.count() > 1)
         return menu
 
     def _close_others(self, kept: Document) -> None:
@@ -240,8 +231,7 @@ class FileTabBar(QToolBar):
         super().__init__("Tabs", window)
         self._session = session
         self._needed = False
-        self.setObjectName("fileTabBar")
-        self.setAccessibleName(self.tr("Tabs"))
+        made(self, "fileTabBar", accessibleName=self.tr("Tabs"))
         fix_bar(self)
         self.tabs = FileTabs(session, self)
         self.addWidget(self.tabs)

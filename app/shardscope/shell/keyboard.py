@@ -20,7 +20,6 @@ _COMMAND = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
 
 
 def press_focused(window: QWidget, event: QKeyEvent) -> bool:
-    """Click the focused button on Return or Enter; return whether one was clicked."""
     button = window.focusWidget()
     if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or not isinstance(button, QAbstractButton):
         return False

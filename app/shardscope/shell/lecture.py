@@ -9,6 +9,7 @@ from types import MappingProxyType
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAction,
+    QActionGroup,
     QCloseEvent,
     QColor,
     QGuiApplication,
@@ -19,7 +20,7 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore import Section, Shard, ShardError, Span
 from shardcore.model.drawing import Drawing, Item, Sketch, StaticSketch
@@ -28,8 +29,8 @@ from shardcore.teaching.lessons.lesson import Show
 from shardcore.teaching.lessons.lesson_step import LessonStage
 from shardcore.teaching.slides import Beat, Slide, lesson_slide, section_slides, trace_slides
 from shardscope.learning.drawings.drawing_request import DrawingRequest
+from shardscope.learning.lessons.markdown_paragraph import Prose
 from shardscope.learning.lessons.player import LessonPlayer
-from shardscope.learning.parts import boxed, made
 from shardscope.session.byte_pages import PageCache
 from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, alive
@@ -39,7 +40,8 @@ from shardscope.startup.settings import Settings
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts, playback, theme
 from shardscope.widgets.deferred_signals import Debounce
-from shardscope.widgets.plain_text import without_resources
+from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.plain_text import plain_label
 
 DARK_ROOM = "dark-room"
 
@@ -84,32 +86,21 @@ _KEYS: Mapping[str, tuple[str, tuple[str, ...], _Act]] = MappingProxyType(
 )
 
 
-class LectureActions(QObject):
+class LectureActions(QActionGroup):
     """Actions with the keys of a lecture; enabled only while its screen is shown."""
-
-    pressed = Signal(str)
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
-        self.all: dict[str, QAction] = {}
-        for name, (text, keys, _) in _KEYS.items():
-            action = self.all[name] = QAction(self.tr(text), self)
+        self.all = {name: QAction(self.tr(text), self) for name, (text, _, _) in _KEYS.items()}
+        for name, action in self.all.items():
+            action.setData(name)
             action.setProperty("group", self.tr("Lecture"))
-            action.setShortcuts([QKeySequence(key) for key in keys])
-            action.triggered.connect(partial(self._press, name))
-        self.enable(False)
-
-    def enable(self, enabled: bool) -> None:
-        for action in self.all.values():
-            action.setEnabled(enabled)
-
-    def _press(self, name: str, checked: bool = False) -> None:
-        self.pressed.emit(name)
+            action.setShortcuts([QKeySequence(key) for key in _KEYS[name][1]])
+            self.addAction(action)
+        self.setEnabled(False)
 
 
 class _Overlay(QWidget):
-    """Overlay of the screen: a ring around the pointer, or black."""
-
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("lectureOverlay")
@@ -157,9 +148,8 @@ class LectureScreen(QWidget):
     ) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         made(self, "lectureScreen", windowTitle=self.tr("Lecture"), accessibleName=self.tr("Lecture"))
+        made(self, focusPolicy=Qt.FocusPolicy.StrongFocus, autoFillBackground=True)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAutoFillBackground(True)
         self._session, self._pages, self._settings = session, pages, settings
         self._player, self._actions, self._window = player, actions, parent
         self._of_lesson = player.lesson is not None and not player.astray
@@ -176,9 +166,9 @@ class LectureScreen(QWidget):
         self._idle = Debounce(self, self._hide_cursor, IDLE_MILLISECONDS)
         self._play = Debounce(self, self._tick, BEAT_MILLISECONDS)
         self._build()
-        actions.enable(True)
-        self.addActions(list(actions.all.values()))
-        actions.pressed.connect(self._act)
+        actions.setEnabled(True)
+        self.addActions(actions.actions())
+        actions.triggered.connect(self._act)
         self.drawings.drawn.connect(self._reach)
         self.drawings.item_chosen.connect(self._item_chosen)
         if self._of_lesson:
@@ -192,8 +182,10 @@ class LectureScreen(QWidget):
     def _build(self) -> None:
         from shardscope.learning.drawings.panel import DrawingPanel
 
-        self.sentence = self._label("lectureSentence", self.tr("Explanation"))
-        self.choices = self._label("lectureChoices", self.tr("Choices"))
+        self.sentence = made(Prose(), "lectureSentence", accessibleName=self.tr("Explanation"))
+        self.choices = made(Prose(), "lectureChoices", accessibleName=self.tr("Choices"))
+        for label in (self.sentence, self.choices):
+            label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.drawings = DrawingPanel(self._session, self)
         self.drawings.tabs.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.drawing = self.drawings.view
@@ -206,17 +198,11 @@ class LectureScreen(QWidget):
         self.bytes.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         for view in (self.drawing, self.bytes):
             view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its keys are those of the lecture
-        self.counter = made(QLabel(), "lectureCounter", textFormat=Qt.TextFormat.PlainText)
-        counter = self.counter, 0, Qt.AlignmentFlag.AlignRight
-        column = self.sentence, self.choices, (self.drawings, 1), 0, self.bytes, counter
-        self._column = boxed(QVBoxLayout(self), *column)
+        self.counter = plain_label(name="lectureCounter")
+        column = self.sentence, self.choices, (self.drawings, 1), 0, self.bytes, self.counter
+        self._column = lay(QVBoxLayout(self), *column)
+        self._column.setAlignment(self.counter, Qt.AlignmentFlag.AlignRight)
         self.overlay: _Overlay = _Overlay(self)
-
-    def _label(self, name: str, spoken: str) -> QLabel:
-        label = made(QLabel(), name, accessibleName=spoken, wordWrap=True, textFormat=Qt.TextFormat.MarkdownText)
-        label.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
-        label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        return label
 
     # --- beginning and end ---
 
@@ -230,17 +216,17 @@ class LectureScreen(QWidget):
         self.activateWindow()
         self.setFocus(Qt.FocusReason.OtherFocusReason)
         self._idle.start()
-        trace = self._session.lookup.walk.trace
         if self._of_lesson:
             self._lesson_changed()
-        else:
-            at = max(self._session.lookup.walk.step, 0) if trace is not None else 0
+            return
+        walk = self._session.lookup.walk
+        trace, at = walk.trace, max(walk.step, 0)
 
-            def take(slides: tuple[Slide, ...]) -> None:
-                self._slides = slides
-                self.show_slide(at)
+        def take(slides: tuple[Slide, ...]) -> None:
+            self._slides = slides
+            self.show_slide(at)
 
-            self._ask(lambda shard: section_slides(shard) if trace is None else trace_slides(trace), trace, take)
+        self._ask(lambda shard: section_slides(shard) if trace is None else trace_slides(trace), trace, take)
 
     def _file_changed(self, opened: Shard | None = None) -> None:
         if not self._of_lesson or (opened is None and not self._session.documents.replacing):
@@ -250,7 +236,7 @@ class LectureScreen(QWidget):
         self._idle.stop()
         self._play.stop()
         self._show_cursor()
-        self._actions.enable(False)
+        self._actions.setEnabled(False)
         super().closeEvent(event)
         if self._window.isVisible():
             self._window.activateWindow()
@@ -317,9 +303,9 @@ class LectureScreen(QWidget):
 
     # --- keys ---
 
-    def _act(self, name: str) -> None:
+    def _act(self, action: QAction) -> None:
         self.setFocus(Qt.FocusReason.OtherFocusReason)
-        _KEYS[name][2](self)
+        _KEYS[action.data()][2](self)
 
     def go_on(self) -> None:
         if self.overlay.blank:
@@ -346,22 +332,17 @@ class LectureScreen(QWidget):
     def toggle_play(self) -> None:
         if self._play.isActive():
             self._play.stop()
+            self._show_counter()
         else:
-            self.go_on()
-            if not playback.reduced():
-                self._wait()
-        self._show_counter()
+            self._tick()
 
     def _tick(self) -> None:
         self.go_on()
-        self._wait()
-        self._show_counter()
-
-    def _wait(self) -> None:
         beats = self.slide.beats if self.slide is not None else ()
         last = self.at + 1 >= self.count and self.beat + 1 >= len(beats)
-        if not last and not beats[self.beat].asks:
+        if not playback.reduced() and not last and not beats[self.beat].asks:
             self._play.start(round(BEAT_MILLISECONDS / playback.speed()))
+        self._show_counter()
 
     def next_speed(self) -> None:
         speeds = playback.SPEEDS
@@ -391,9 +372,8 @@ class LectureScreen(QWidget):
         stage = next((one.stage for one in so_far if one.stage is not None), None)
         self._reached = (stage if own is None else None), beat.item
         self._show_drawing(slide, own)
-        self.sentence.setText(without_resources(beat.text))
-        self.choices.setText(without_resources("\n\n".join(beat.choices)))
-        self.choices.setVisible(bool(beat.choices))
+        self.sentence.set_text(beat.text)
+        self.choices.set_text("\n\n".join(beat.choices))
         self._fit()
         self._show_bytes(next((one.spans for one in so_far if one.spans), slide.spans))
         self._show_counter()

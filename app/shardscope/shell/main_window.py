@@ -1,10 +1,10 @@
-"""The main window: its parts, its menus and its connections, each as a table."""
+"""The main window: its appearance, and its parts, connections and menus, each as a table."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QSize
+from PySide6.QtCore import QCoreApplication, QObject, QSize, Signal
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -15,14 +15,14 @@ from PySide6.QtGui import (
     QKeySequence,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtWidgets import QApplication, QMainWindow
 
 from shardcore import Depth
 from shardcore.teaching import resource_paths
 from shardscope.learning.comparison import CompareFormats
 from shardscope.learning.help.shortcuts import show_shortcuts
 from shardscope.learning.sandbox.panel import SandboxPanel
-from shardscope.learning.sandbox.sandbox import SandboxActions
+from shardscope.session.display_text import set_decimal
 from shardscope.session.jobs import Jobs
 from shardscope.session.session import Session
 from shardscope.shell.actions import (
@@ -39,12 +39,11 @@ from shardscope.shell.actions import (
     WindowActions,
     part_mnemonics,
 )
-from shardscope.shell.appearance import Appearance
 from shardscope.shell.bars import StatusLine, TopBar
 from shardscope.shell.compact_layout import CompactLayout
 from shardscope.shell.docks import Centre, PanelDocks
 from shardscope.shell.drop_targets import DropTarget, DropTargets
-from shardscope.shell.editing import EditShell
+from shardscope.shell.editing import EditShell, SandboxShell
 from shardscope.shell.file_tabs import FileTabBar, TabMemory
 from shardscope.shell.keyboard import Keyboard, toggle_full_screen
 from shardscope.shell.lecture import LectureActions, LectureScreen
@@ -52,7 +51,6 @@ from shardscope.shell.notices import ExtractionNotices, NoticeTone
 from shardscope.shell.open_with import OpenAs
 from shardscope.shell.opening import ErrorNotices, FileOpener, Quitting
 from shardscope.shell.panels import PANELS, PanelLinks
-from shardscope.shell.sandbox_shell import SandboxShell
 from shardscope.shell.teaching import Teaching, about_box
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import THEMES, Settings
@@ -70,6 +68,7 @@ from shardscope.views.places import KeySpaceCards, PlacesPanel
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
+from shardscope.widgets import fonts, playback, theme
 from shardscope.widgets.accessible_roles import install_roles
 from shardscope.widgets.save_picture import ask_picture
 
@@ -83,6 +82,78 @@ FRAME = QSize(16, 48)
 
 SMALL_NODE = 1_000_000
 """Maximum size in bytes of a node that is written to a file on mouse press, before a drag starts."""
+
+
+class Appearance(QObject):
+    """Applies and changes the settings; create it before the first widget, which copies the font."""
+
+    theme_changed = Signal(str)
+    zoom_changing = Signal()
+    zoom_changed = Signal()
+    notation_changed = Signal()
+
+    def __init__(self, settings: Settings, parent: QObject) -> None:
+        super().__init__(parent)
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        self._settings, self._application = settings, application
+        fonts.set_zoom(1.0)
+        playback.set_speed(settings.play_speed)
+        playback.reduce(application, settings.reduced_motion)
+        set_decimal(settings.decimal_offsets)
+        self._apply_theme()
+        application.styleHints().colorSchemeChanged.connect(self._apply_theme)
+
+    def set_theme(self, name: str) -> None:
+        self._settings.theme = name
+        self._apply_theme()
+        self.theme_changed.emit(name)
+
+    def _apply_theme(self) -> None:
+        chosen = self._settings.theme
+        theme.apply(self._application, theme.system_name(self._application) if chosen == "system" else chosen)
+
+    def zoom(self, *, larger: bool) -> None:
+        self.set_zoom(fonts.zoomed(fonts.zoom(), larger=larger))
+
+    def set_zoom(self, factor: float) -> None:
+        self.zoom_changing.emit()
+        self.apply_zoom(factor)
+        self.zoom_changed.emit()
+
+    def apply_zoom(self, factor: float) -> None:
+        theme.zoom(self._application, factor)
+        self._settings.zoom = fonts.zoom()
+
+    def set_reduced_motion(self, reduced: bool) -> None:
+        self._settings.reduced_motion = reduced
+        playback.reduce(self._application, reduced)
+
+    def set_decimal_offsets(self, decimal: bool) -> None:
+        self._settings.decimal_offsets = decimal
+        set_decimal(decimal)
+        self.notation_changed.emit()
+
+    def remember_bytes(self, bytes_: HexPanel) -> None:
+        """Apply the settings of the bytes, and keep their changes."""
+        settings = self._settings
+        bytes_.state.set_zoom(settings.bytes_zoom)
+        bytes_.overview.set_schematic(settings.schematic)
+        bytes_.search.history.entries = settings.searches
+        bytes_.drawings.remembered = settings.sketches
+        bytes_.actions_.fields.setChecked(settings.fields_shown)
+        bytes_.actions_.fold.setChecked(settings.rows_folded)
+        for changed, name in (
+            (bytes_.overview.scale_changed, "schematic"),
+            (bytes_.search.history.changed, "searches"),
+            (bytes_.drawings.remembered_changed, "sketches"),
+            (bytes_.actions_.fields.toggled, "fields_shown"),
+            (bytes_.actions_.fold.toggled, "rows_folded"),
+        ):
+            changed.connect(partial(setattr, settings, name))
+
+    def save(self, bytes_: HexPanel) -> None:
+        self._settings.play_speed, self._settings.bytes_zoom = playback.speed(), bytes_.state.zoom
 
 
 class MainWindow(QMainWindow):
@@ -156,7 +227,7 @@ class MainWindow(QMainWindow):
         ):
             session.documents.keep_view(name, view)
         self.giving_way = CompactLayout(session, self.panels, self.hex, self)
-        self.changing = EditShell(session, self.hex, self.objects, sandbox.sandbox, notices, self.line, self)
+        self.changing = EditShell(session, self.hex, self.objects, self.sandbox_shell, notices, self.line, self)
         compare = self.comparing.show
         self.teaching = Teaching(session, self.panels, self.hex, notices, settings, compare, self)
         pack, salvage = self.new_shards.ask_new, self.sandbox_shell.actions.salvage
@@ -231,7 +302,6 @@ class MainWindow(QMainWindow):
         self._enable(False)
         self.settings.report_to(lambda text: self.notices.add_notice(text, NoticeTone.WARNING, lasting=True))
         self.line.count_jobs(self.jobs, lambda: self.transfers.model.running, actions["stop"])
-        self.sandbox_shell.connect_chip(self.changing.chip)
         self.objects.offer_salvage(self.sandbox_shell.actions.salvage)
         self.panels.panel(Inspector).file.offer(
             (self.tr("Verify"), actions[f"verify {Depth.CONTENT.value}"]),
@@ -261,13 +331,13 @@ class MainWindow(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.centre.fit_later()
+        self.centre.fit_soon.start()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         self.drop_places.dragEnterEvent(event)
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        self.drop_places.end()
+        self.drop_places.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:
         self.drop_places.drop(event)
@@ -414,6 +484,8 @@ def _go_menu(w: MainWindow) -> Menu:
 
 def _tools_menu(w: MainWindow) -> Menu:
     session, objects, sandbox = w.session, w.objects.actions_, w.sandbox_shell.actions
+    flips: list[Row] = [sandbox.switch, sandbox.to_bits, Menu("Flip &one bit", sandbox.bits[::-1])]
+    cuts = [sandbox.cut, sandbox.cut_rest]
     return Menu(
         "&Tools",
         [
@@ -425,20 +497,10 @@ def _tools_menu(w: MainWindow) -> Menu:
             MenuEntry("load_index", "Load &index", session.index.want, enabled=INDEX_MISSING),
             MenuEntry("stop", "&Stop all jobs", w.stop_jobs, "Ctrl+."),
             LINE,
-            Menu("Sand&box", _sandbox_rows(sandbox)),
+            Menu("Sand&box", [flips, cuts, LINE, [sandbox.undo, sandbox.redo, sandbox.start_over], LINE, sandbox.save]),
             sandbox.salvage,
         ],
     )
-
-
-def _sandbox_rows(sandbox: SandboxActions) -> list[Row]:
-    return [
-        [sandbox.switch, sandbox.to_bits, Menu("Flip &one bit", sandbox.bits[::-1]), sandbox.cut, sandbox.cut_rest],
-        LINE,
-        [sandbox.undo, sandbox.redo, sandbox.start_over],
-        LINE,
-        sandbox.save,
-    ]
 
 
 def _verify(w: MainWindow, depth: Depth, keys: str) -> MenuEntry:

@@ -11,35 +11,31 @@ from typing import NamedTuple
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QAccessible, QDesktopServices
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QBoxLayout,
     QDialog,
     QDialogButtonBox,
     QFrame,
     QHBoxLayout,
-    QHeaderView,
-    QLabel,
     QMessageBox,
     QProgressBar,
     QPushButton,
     QSizePolicy,
-    QTableWidget,
-    QTableWidgetItem,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from shardcore import Remedy
-from shardcore.model.text import plural, shown, shown_lines
+from shardcore.model.text import plural, shown_lines
 from shardscope.session.display_text import ACTIONS, cut_middle
 from shardscope.session.extraction import Failure
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
 from shardscope.tasks.extract import ExtractTask, Result
 from shardscope.widgets import theme
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
+from shardscope.widgets.table import Column, Table, TableModel
 from shardscope.widgets.wrap_text import WrapText
 
 LONGEST = 420
@@ -80,62 +76,67 @@ class Button(NamedTuple):
     closes: bool = True
 
 
-def question(window: QWidget, name: str, title: str, text: str, detail: str) -> QMessageBox:
-    """Return a box that asks before something is lost; add its buttons, and open it with `open()`."""
-    box = QMessageBox(window)
-    box.setObjectName(name)
-    box.setTextFormat(Qt.TextFormat.PlainText)
+def ask(
+    window: QWidget,
+    name: str,
+    title: str,
+    text: str,
+    detail: str,
+    answers: Sequence[tuple[str, Callable[[], object]]],
+    *,
+    stay: str = "",
+    default: int = -1,
+) -> QMessageBox:
+    """Ask before something is lost by the first answer. Return gives answer number `default`; -1 is `stay`."""
+    icon, plain = QMessageBox.Icon.Question, Qt.TextFormat.PlainText
+    box = made(
+        QMessageBox(window), name, windowTitle=title, text=text, informativeText=detail, icon=icon, textFormat=plain
+    )
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.setIcon(QMessageBox.Icon.Question)
-    box.setWindowTitle(title)
-    box.setText(text)
-    box.setInformativeText(detail)
+    roles, buttons = QMessageBox.ButtonRole, []
+    for number, (words, act) in enumerate(answers):
+        buttons.append(box.addButton(words, roles.ActionRole if number else roles.DestructiveRole))
+        buttons[-1].clicked.connect(lambda _=False, act=act: act())
+    stays = box.addButton(stay, roles.RejectRole) if stay else box.addButton(QMessageBox.StandardButton.Cancel)
+    box.setDefaultButton([*buttons, stays][default])
+    box.setEscapeButton(stays)
+    box.open()
     return box
 
 
 class Notice(QFrame):
-    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it has the mouse or the keyboard.
-
-    Attributes:
-        about: Subject; a new notice replaces that with the same one.
-        lasting: Whether it stays when the file is closed.
-        again: Shows it again with its document, or None.
-    """
+    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it has the mouse or the keyboard."""
 
     spoken_role = QAccessible.Role.AlertMessage
     closed = Signal()
 
     def __init__(self, text: str, tone: NoticeTone, buttons: Sequence[Button], parent: QWidget) -> None:
         super().__init__(parent)
-        self.setObjectName("notice")
-        self.setAccessibleName(self.tr("Message"))
+        made(self, "notice", accessibleName=self.tr("Message"))
         self._tone = tone
         self.text = self.about = ""
         self.lasting = False
-        self.again: Callable[[], object] | None = None
-        self.sign = QLabel(tone.value, self)
-        self.sign.setTextFormat(Qt.TextFormat.PlainText)
+        self.again: Callable[[], object] | None = None  # shows it again with its document
+        self.sign = plain_label(tone.value)
         self.label = WrapText()
-        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        policy.setHeightForWidth(True)
+        policy = self.label.sizePolicy()
+        policy.setHorizontalPolicy(QSizePolicy.Policy.Ignored)
         self.label.setSizePolicy(policy)
-        self.progress = QProgressBar(self)
-        self.progress.setAccessibleName(self.tr("Progress"))
-        self.progress.setTextVisible(False)
+        self.progress = made(QProgressBar(self), accessibleName=self.tr("Progress"), textVisible=False)
         self.progress.setFixedHeight(6)
         self.progress.hide()
         self.buttons = [self._button(button) for button in buttons]
-        self.dismiss = QToolButton(self)
-        self.dismiss.setText("✕")
-        self.dismiss.setAccessibleName(self.tr("Dismiss the message"))
-        self.dismiss.setToolTip(self.tr("Dismiss"))
+        spoken = self.tr("Dismiss the message")
+        self.dismiss = made(QToolButton(self), text="✕", accessibleName=spoken, toolTip=self.tr("Dismiss"))
         self.dismiss.clicked.connect(self.closed)
-        self._lay_out()
+        said = lay(QVBoxLayout(), 1, self.label, self.progress, 1, spacing=_GAP)
+        self._row = lay(QBoxLayout(_ACROSS), 1, *self.buttons, spacing=-1)
+        self._line = lay(QBoxLayout(_ACROSS), (said, 1), self._row, spacing=-1)
+        lay(QHBoxLayout(self), self.sign, (self._line, 1), self.dismiss, margins=(12, 5, 8, 5), spacing=10)
         self.set_text(text)
         self._colour()
         if tone is NoticeTone.SUCCESS:
-            self._ends = QTimer(self)
-            self._ends.setInterval(FADES_MILLISECONDS)
+            self._ends = QTimer(self, interval=FADES_MILLISECONDS)
             self._ends.timeout.connect(self._end)
             self._ends.start()
 
@@ -145,16 +146,9 @@ class Notice(QFrame):
                 self.closed.emit()
             button.do()
 
-        made = QPushButton(button.text, self)
-        made.setObjectName("noticeButton")
-        made.clicked.connect(lambda _=False: press())
-        return made
-
-    def _lay_out(self) -> None:
-        said = lay(QVBoxLayout(), 1, self.label, self.progress, 1, spacing=_GAP)
-        self._row = lay(QBoxLayout(_ACROSS), 1, *self.buttons, spacing=-1)
-        self._line = lay(QBoxLayout(_ACROSS), (said, 1), self._row, spacing=-1)
-        lay(QHBoxLayout(self), self.sign, (self._line, 1), self.dismiss, margins=(12, 5, 8, 5), spacing=10)
+        widget = made(QPushButton(button.text, self), "noticeButton")
+        widget.clicked.connect(lambda _=False: press())
+        return widget
 
     def set_text(self, text: str) -> None:
         self.text = shown_lines(text)
@@ -166,7 +160,7 @@ class Notice(QFrame):
         self.label.set_text(cut_middle(self.text, longest), copied=self.text)
 
     def set_progress(self, done: int, total: int) -> None:
-        """Show progress; `total` is 0 while it is unknown."""
+        # The total is 0 while it is unknown.
         self.progress.setRange(0, 1000 if total else 0)
         self.progress.setValue(1000 * done // total if total else 0)
         self.progress.show()
@@ -192,7 +186,7 @@ class Notice(QFrame):
             layout.invalidate()
 
     def height_within(self, width: int, most: int) -> int:
-        """Shorten the text so that the notice is at most `most` pixels high at a width; return its height."""
+        """Shorten the text so that the notice is at most `most` pixels high; return its height."""
         length = LONGEST
         self._cut(length)
         while (height := self.height_at(width)) > most and length > SHORTEST:
@@ -403,33 +397,18 @@ class ExtractionNotices(QObject):
 
 def failures_box(failures: Sequence[Failure], total: int, parent: QWidget) -> QDialog:
     translate = partial(QCoreApplication.translate, "ExtractionNotices")
-    box = QDialog(parent)
-    box.setObjectName("extractFailures")
-    box.setWindowTitle(translate("Not extracted"))
+    box = made(QDialog(parent), "extractFailures", windowTitle=translate("Not extracted"))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     more = f"; the first {len(failures):,}:" if total > len(failures) else ""
     head = plain_label(translate("{0} could not be written").format(plural(total, "file")) + more)
-    table = QTableWidget(len(failures), 2, box)
-    table.setObjectName("failureTable")
-    table.setAccessibleName(translate("Failures"))
-    table.setHorizontalHeaderLabels(["Object", "Reason"])
-    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-    table.setShowGrid(False)
-    table.setWordWrap(False)
-    table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+    columns = (
+        Column("Object", lambda failure: failure.name, least=120),
+        Column("Reason", lambda failure: failure.reason, least=240, stretched=True),
+    )
+    model = TableModel(box, columns)
+    table = Table(model, box, "failureTable", translate("Failures"))
     table.setTabKeyNavigation(False)
-    table.verticalHeader().hide()
-    for row, failure in enumerate(failures):
-        for column, text in enumerate((failure.name, failure.reason)):
-            item = QTableWidgetItem(shown(text))
-            item.setToolTip(tip(text))
-            table.setItem(row, column, item)
-    table.setColumnWidth(0, 240)
-    header = table.horizontalHeader()
-    header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
-    header.setHighlightSections(False)
-    header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+    model.show_things(failures)
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, box)
     buttons.rejected.connect(box.reject)
     lay(QVBoxLayout(box), head, (table, 1), buttons, margins=(18, 16, 18, 14), spacing=10)

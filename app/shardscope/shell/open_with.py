@@ -137,9 +137,6 @@ class OpenAs(QObject):
         return self._ask(self._session.request, self._session.shard) if self._session.shard is not None else None
 
     def _ask(self, request: OpenRequest, shard: Shard | None) -> Job:
-        def work(job: Job) -> Sequence[Format]:
-            return all_formats()
-
         def done(formats: Sequence[Format] | None, error: BaseException | None) -> None:
             if formats is None:
                 if error is not None and not isinstance(error, Cancelled):
@@ -155,7 +152,9 @@ class OpenAs(QObject):
             dialog.open()
 
         # In a job: the first call imports all formats.
-        return self._session.jobs.submit(work, key=("formats", self), priority=JobPriority.SCREEN, done=done)
+        return self._session.jobs.submit(
+            lambda _: all_formats(), key=("formats", self), priority=JobPriority.SCREEN, done=done
+        )
 
     def _chosen(self, request: OpenRequest) -> None:
         if not may_be_link(request.uri):
@@ -172,8 +171,7 @@ class OpenAs(QObject):
         )
 
     def _open(self, request: OpenRequest, place: Span | None = None) -> None:
-        same = request.uri == self._session.request.uri and self._session.shard is not None
-        if same:
+        if request.uri == self._session.request.uri and self._session.shard is not None:
             self._session.open(request, select=place or self._session.selection.span)
         else:
             self._session.open_tab(request, place)

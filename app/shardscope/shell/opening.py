@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QApplication, QMenu, QMessageBox, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from shardcore import (
     CredentialsRefused,
@@ -34,7 +34,7 @@ from shardscope.session.display_text import ACTIONS, cut_middle, error_text, fai
 from shardscope.session.jobs import Job, JobState
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import OpenFailure, Session
-from shardscope.shell.notices import Button, Notices, NoticeTone, question
+from shardscope.shell.notices import Button, Notices, NoticeTone, ask
 from shardscope.shell.open_with import OpenAs, no_fit
 from shardscope.startup.settings import Settings
 from shardscope.tasks.connect import ConnectTask
@@ -50,12 +50,7 @@ LONGEST_ENTRY = 90
 
 
 class FileOpener(QObject):
-    """Opens the files of menus, pages, drops, the command line and a second start of the program.
-
-    Attributes:
-        recent: Menu of the latest files.
-        samples: Menu of the sample of each format.
-    """
+    """Opens the files of menus, pages, drops, the command line and a second start of the program."""
 
     opened = Signal(object)
     """A shard was opened; not emitted when a parked document is shown again."""
@@ -109,7 +104,6 @@ class FileOpener(QObject):
             self._go_on()
 
     def take_over(self, files: Sequence[Handover]) -> None:
-        """Open the files of a second start of the program, and raise the window."""
         # While a dialog is open, its document stays shown; the files are opened in the background.
         front = self._session.documents.may_show()
         for one in files[: int(front)]:
@@ -186,8 +180,6 @@ class FileOpener(QObject):
 
 
 class ErrorNotices(QObject):
-    """Notices of outcomes and errors of opening and reading, each with the button of its remedy."""
-
     def __init__(
         self,
         session: Session,
@@ -259,17 +251,7 @@ class ErrorNotices(QObject):
         error = failed.error
         text = failure(self.tr("Cannot open {0}").format(short_name(failed.uri)), error, failed.uri)
         text += self._closest(error)
-        action: str
-        do: Callable[[], object]
-        if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
-            action, do = ACTIONS[Remedy.SPEC], partial(self._ways.ask, failed.request)
-        elif isinstance(error, LayerUnchosen):
-            action, do = self.tr("Choose a layer…"), partial(self._connecting.ask, failed.request)
-        elif isinstance(error, NotAShard) and not is_address(failed.uri):
-            # Files are always shown, so this is a folder that is not a data set.
-            action, do = self.tr("Pack it…"), partial(self._pack, (failed.uri,))
-        else:
-            action, do = self._way_out(failed.request, error, partial(self._session.open_tab, failed.request))
+        action, do = self._way_out(failed.request, error, partial(self._session.open_tab, failed.request))
         # One notice per file that cannot be opened.
         self._notices.add_notice(text, action=action, do=do, about=f"open {failed.uri}")
 
@@ -280,6 +262,13 @@ class ErrorNotices(QObject):
     def _way_out(
         self, request: OpenRequest, error: BaseException, again: Callable[[], object]
     ) -> tuple[str, Callable[[], object]]:
+        if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
+            return ACTIONS[Remedy.SPEC], partial(self._ways.ask, request)
+        if isinstance(error, LayerUnchosen):
+            return self.tr("Choose a layer…"), partial(self._connecting.ask, request)
+        if isinstance(error, NotAShard) and not is_address(request.uri):
+            # Files are always shown, so this is a folder that is not a data set.
+            return self.tr("Pack it…"), partial(self._pack, (request.uri,))
         if isinstance(error, LargeRead):
             words = self.tr("Fetch {0}").format(size_text(error.size))
             return words, partial(self._session.open_tab, request, agreed=True)
@@ -292,9 +281,8 @@ class ErrorNotices(QObject):
         if request.is_remote and remedy in (Remedy.LOGIN, Remedy.OTHER_LOGIN, Remedy.RENEW, Remedy.REGION, Remedy.HOST):
             return ACTIONS[remedy], partial(self._connecting.ask, request)
         if isinstance(error, (CredentialsRefused, NoSuchObject)) and request.is_remote:
-            return ACTIONS[Remedy.HOST if isinstance(error, NoSuchObject) else Remedy.RENEW], partial(
-                self._connecting.ask, request
-            )
+            remedy = Remedy.HOST if isinstance(error, NoSuchObject) else Remedy.RENEW
+            return ACTIONS[remedy], partial(self._connecting.ask, request)
         return ACTIONS[Remedy.REOPEN if remedy is Remedy.REOPEN else Remedy.AGAIN], again
 
     def _show_damage(self, *_: object) -> None:
@@ -322,15 +310,14 @@ class ErrorNotices(QObject):
         else:
             text = self.tr("{0} The rest is shown.").format(failure(self.tr("Damaged"), damage))
         if damage.span is not None:
-            buttons.append(Button(self.tr("Show bytes"), partial(self._show, damage), closes=False))
+            buttons.append(Button(self.tr("Show bytes"), partial(self._show, damage.span), closes=False))
         if self._salvage.isEnabled() and not isinstance(damage, NotAShard):
             buttons.append(Button(self._salvage.text().replace("&", ""), self._salvage.trigger, closes=False))
         self._notices.add_notice(text, buttons=buttons, about="damage")
 
-    def _show(self, damage: ShardError) -> None:
-        if damage.span is not None:
-            self._session.select_span(damage.span)
-            self._to_bytes()
+    def _show(self, span: Span) -> None:
+        self._session.select_span(span)
+        self._to_bytes()
 
     def _source_trouble(self, error: BaseException | None) -> None:
         if error is None:
@@ -347,8 +334,6 @@ class ErrorNotices(QObject):
 
 
 class Quitting(QObject):
-    """Closing of the window: asks about unsaved changes, and about jobs that write files."""
-
     def __init__(self, session: Session, window: QWidget) -> None:
         super().__init__(window)
         self._session, self._window = session, window
@@ -376,12 +361,9 @@ class Quitting(QObject):
         """Ask whether to cancel jobs that write files; close the window if all of them finish meanwhile."""
         text = self.tr("Still running: {0}.").format(", ".join(shown(job.title) for job in writing[:3]))
         detail = self.tr("Quitting cancels them. Complete files are kept.")
-        box = question(self._window, "quitWhileWriting", self.tr("Quit?"), text, detail)
-        leave = box.addButton(self.tr("&Quit and cancel"), QMessageBox.ButtonRole.DestructiveRole)
-        stay = box.addButton(self.tr("&Keep running"), QMessageBox.ButtonRole.RejectRole)
-        box.setDefaultButton(stay)
-        box.setEscapeButton(stay)
-        leave.clicked.connect(lambda _: self.end())
+        answers = [(self.tr("&Quit and cancel"), self.end)]
+        stay = self.tr("&Keep running")
+        box = ask(self._window, "quitWhileWriting", self.tr("Quit?"), text, detail, answers, stay=stay)
 
         def written(_: Job) -> None:
             if all(job.state.ended for job in writing):
@@ -392,4 +374,3 @@ class Quitting(QObject):
         jobs = self._session.jobs
         jobs.changed.connect(written)
         box.finished.connect(lambda _: jobs.changed.disconnect(written))
-        box.open()

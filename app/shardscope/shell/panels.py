@@ -1,7 +1,4 @@
-"""Table of the panels around the bytes, and requests between panels.
-
-Docks, default layout, menus and `--show` are derived from `PANELS`.
-"""
+"""Table of the panels, from which docks, default layout, menus and `--show` follow, and requests between panels."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from shardscope.learning.charts.panel import Charts
 from shardscope.learning.help.format_page import FormatPage
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.panel import SandboxPanel
-from shardscope.session.selection import ReferenceQuery
 from shardscope.session.session import Session
 from shardscope.shell.docks import Area, Panel, PanelDocks
 from shardscope.views.activity import Transfers
@@ -54,8 +50,6 @@ PANELS = (
 
 
 class PanelLinks(QObject):
-    """Requests between panels: each shows the other panel, and passes the request on."""
-
     def __init__(self, session: Session, docks: PanelDocks, bytes_: HexPanel) -> None:
         super().__init__(docks)
         self._session, self._docks, self._bytes = session, docks, bytes_
@@ -74,7 +68,7 @@ class PanelLinks(QObject):
             (tree.extract_requested, self._extract_row),
             (docks.panel(PreviewPanel).look_up_requested, self.look_up_key),
             (docks.panel(Charts).filter_wanted, self._filter_objects),
-            (session.references.changed, self._question_changed),
+            (session.references.changed, lambda asked: docks.show("inspector") if asked is not None else None),
             (actions.note.triggered, lambda _: notes.ask()),
             (actions.next_note.triggered, lambda _: notes.go()),
             (actions.previous_note.triggered, lambda _: notes.go(backward=True)),
@@ -85,10 +79,6 @@ class PanelLinks(QObject):
             signal.connect(slot)
         bytes_.naming.keys = self._objects.model.loaded_keys
         self._enable_notes()
-
-    def _question_changed(self, question: ReferenceQuery | None) -> None:
-        if question is not None:
-            self._docks.show("inspector")
 
     def _enable_notes(self) -> None:
         notes, actions = self._session.notes, self._bytes.actions_

@@ -92,8 +92,6 @@ COMPARISON = "comparison"
 
 
 class Teaching(QObject):
-    """Lessons and pages of help; `compare` opens *Compare formats*."""
-
     def __init__(
         self,
         session: Session,
@@ -167,7 +165,6 @@ class Teaching(QObject):
         self._panels.show(PAGE, focus=True)
 
     def start_lecture(self, actions: LectureActions, zooms: Sequence[QAction], *, full: bool = True) -> LectureScreen:
-        """Open the projector screen; with `full`, it covers the display."""
         pages = self._bytes.pages
         screen = LectureScreen(self._session, pages, self._settings, self.player, actions, self._window)
         screen.addActions(zooms)
@@ -263,7 +260,6 @@ def versions() -> list[str]:
 
 
 def about_box(window: QWidget, reference: QAction) -> QMessageBox:
-    """Return the box; open it with `open()`, which does not block."""
     box = QMessageBox(window)
     box.setTextFormat(Qt.TextFormat.RichText)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -34,14 +34,13 @@ from shardscope.views.hex.status import Legend
 from shardscope.views.places import PlaceList, PlaceModel, recent_places
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, TITLE, px, sized, zoom
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.sample_names import sample_title
 from shardscope.widgets.strip_paint import paint_ground, paint_letter, widths_to_scale
 from shardscope.widgets.wrap_text import WrapText
 
 _CARDS = (Role.MAIN, Role.FEATURED)
-"""Roles of samples that get a card."""
 
 TWO_COLUMNS = 600
 """Width in pixels at 100 % from which there are two columns."""
@@ -69,8 +68,8 @@ class SampleCard(QAbstractButton):
         self.sample = sample
         self.sections: tuple[Section, ...] = ()
         self.setText(self.tr("Open {0}").format(sample.title))
-        self.setAccessibleName(self.tr("Open the sample {0}: {1}").format(sample.title, sample.about))
-        self.setToolTip(sample.about)
+        spoken = self.tr("Open the sample {0}: {1}").format(sample.title, sample.about)
+        made(self, accessibleName=spoken, toolTip=sample.about, focusPolicy=Qt.FocusPolicy.StrongFocus)
         name = self.tr("Learn the format of the sample {0}").format(sample.title)
         self.learn = self._button(
             self.tr("Learn"), name, self.tr("Walks through the sample, byte by byte, with questions")
@@ -84,17 +83,12 @@ class SampleCard(QAbstractButton):
         self.more.setMenu(self._menu(others))
         self.more.setVisible(bool(others))
         self._lay_out()
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
 
     def _button(self, text: str, name: str, meaning: str) -> QToolButton:
-        button = QToolButton(self)
-        button.setText(text)
-        button.setAccessibleName(name)
-        button.setToolTip(meaning)
-        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        return button
+        focus = Qt.FocusPolicy.StrongFocus
+        return made(QToolButton(self), text=text, accessibleName=name, toolTip=meaning, focusPolicy=focus)
 
     def _menu(self, samples: Sequence[Sample]) -> QMenu:
         menu = QMenu(self.more)
@@ -175,8 +169,7 @@ class SampleCards(QWidget):
 
     def __init__(self, samples: Sequence[Sample], jobs: Jobs | None, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setObjectName("sampleList")
-        self.setAccessibleName(self.tr("Samples"))
+        made(self, "sampleList", accessibleName=self.tr("Samples"))
         self._jobs = jobs
         self._columns = 0
         self.cards = [
@@ -193,8 +186,7 @@ class SampleCards(QWidget):
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(10)
-        self.legend = Legend(self)
-        self.legend.setObjectName("sampleLegend")
+        self.legend = made(Legend(self), "sampleLegend")
         self._grid.addWidget(self.legend, len(self.cards), 0, 1, 2)
         self._arrange(2)
 
@@ -258,11 +250,8 @@ class Welcome(QScrollArea):
 
     def __init__(self, settings: Settings, jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("welcome")
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidgetResizable(True)
+        made(self, "welcome", accessibleName=self.tr("Welcome"), frameShape=QFrame.Shape.NoFrame, widgetResizable=True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setAccessibleName(self.tr("Welcome"))
         self._settings = settings
         self.title = QLabel("Shardscope", self)
         self.open_button = self._button(self.tr("Open…"), "", self.open_requested)
@@ -279,8 +268,7 @@ class Welcome(QScrollArea):
         self.recent_part = QWidget(self)
         self._recent = PlaceModel(self)
         self.recent = PlaceList(self._recent, self.recent_part)
-        self.recent.setObjectName("recentList")
-        self.recent.setAccessibleName(self.tr("Recent files"))
+        made(self.recent, "recentList", accessibleName=self.tr("Recent files"))
         self.recent.setCursor(Qt.CursorShape.PointingHandCursor)
         self.samples.chosen.connect(self.chosen)
         self.samples.preview_requested.connect(self.preview_requested)
@@ -290,14 +278,12 @@ class Welcome(QScrollArea):
         self.refresh()
 
     def _button(self, text: str, meaning: str, requested: SignalInstance) -> QPushButton:
-        button = QPushButton(text, self)
-        button.setToolTip(meaning)
+        button = made(QPushButton(text, self), toolTip=meaning)
         button.clicked.connect(requested)
         return button
 
     def _lay_out(self) -> None:
-        icon = QLabel(self)
-        icon.setAccessibleName("Shardscope")
+        icon = made(QLabel(self), accessibleName="Shardscope")
         drawing = QIcon(str(resource_paths.path("icons/shardscope.svg")))
         icon.setPixmap(drawing.pixmap(QSize(64, 64), self.devicePixelRatioF()))
         about = WrapText(self.tr("See what is inside shard files: bytes, fields, objects, lookups."), tone="muted")

@@ -1,12 +1,13 @@
-"""Filling layouts, and removing widgets from one that is filled again."""
+"""Widgets with their properties, filled layouts, and removing widgets from one that is filled again."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from PySide6.QtWidgets import QBoxLayout, QLayout, QWidget
 
 L = TypeVar("L", bound=QBoxLayout)
+Made = TypeVar("Made", bound=QWidget)
 
 
 def lay(
@@ -28,6 +29,15 @@ def lay(
         else:
             layout.addLayout(widget, stretch)
     return layout
+
+
+def made(widget: Made, name: str = "", **properties: Any) -> Made:
+    """Set the object name and Qt properties of a widget, such as `toolTip`."""
+    widget.setObjectName(name or widget.objectName())
+    for key, value in properties.items():
+        if not widget.setProperty(key, value):
+            raise AttributeError(f"{widget} has no property {key}")
+    return widget
 
 
 def discard(widget: QWidget) -> None:

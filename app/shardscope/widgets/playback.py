@@ -7,11 +7,6 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QApplication, QMenu, QToolButton
 
 SPEEDS = (0.5, 1.0, 2.0, 4.0)
-"""Playback speeds."""
-
-_PROPERTY = "shardscopeReducedMotion"
-_SPEED = "shardscopePlaySpeed"
-_BLINK = "shardscopeBlink"
 
 _EFFECTS = (
     Qt.UIEffect.UI_General,
@@ -24,33 +19,33 @@ _EFFECTS = (
 )
 
 
+class _Playback:
+    speed = 1.0
+    reduced = False
+    usual: tuple[int, list[bool]] | None = None  # interval of blinking in milliseconds, and which effects are on
+
+
 def reduce(application: QApplication, reduced: bool) -> None:
     """Switch animations and blinking of the application off or on; playback checks `reduced` itself."""
-    if application.property(_BLINK) is None:
-        application.setProperty(_BLINK, application.cursorFlashTime())
-        application.setProperty(f"{_BLINK}Effects", [application.isEffectEnabled(effect) for effect in _EFFECTS])
-    application.setProperty(_PROPERTY, reduced)
-    blink, effects = application.property(_BLINK), application.property(f"{_BLINK}Effects")
-    application.setCursorFlashTime(0 if reduced else int(blink))
+    if _Playback.usual is None:
+        effects = [application.isEffectEnabled(effect) for effect in _EFFECTS]
+        _Playback.usual = application.cursorFlashTime(), effects
+    _Playback.reduced, (blink, effects) = reduced, _Playback.usual
+    application.setCursorFlashTime(0 if reduced else blink)
     for effect, wanted in zip(_EFFECTS, effects, strict=True):
-        application.setEffectEnabled(effect, bool(wanted) and not reduced)
+        application.setEffectEnabled(effect, wanted and not reduced)
 
 
 def reduced() -> bool:
-    application = QApplication.instance()
-    return application is not None and bool(application.property(_PROPERTY))
+    return _Playback.reduced
 
 
 def set_speed(factor: float) -> None:
-    application = QApplication.instance()
-    if application is not None:
-        application.setProperty(_SPEED, factor if factor in SPEEDS else 1.0)
+    _Playback.speed = float(factor) if factor in SPEEDS else 1.0
 
 
 def speed() -> float:
-    application = QApplication.instance()
-    found = application.property(_SPEED) if application is not None else None
-    return float(found) if found else 1.0
+    return _Playback.speed
 
 
 def offer_speeds(button: QToolButton) -> QMenu:

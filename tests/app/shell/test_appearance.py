@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Depth
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
-from shardscope.shell.screenshot import ScreenshotError, _save, png_of, settle
+from shardscope.shell.screenshot import ScreenshotError, _save, settle
 from shardscope.startup.settings import Settings
 from shardscope.views.findings import FindingsTable
 from shardscope.views.hex.status import tip_text
@@ -142,13 +142,14 @@ def test_no_words_are_cut_at_any_zoom(
     assert [f"{name}: {why}" for name, _, found in made for why in found] == []
 
 
-def test_a_png_holds_every_pixel(qtbot: QtBot) -> None:
+def test_a_png_holds_every_pixel(qtbot: QtBot, tmp_path: Path) -> None:
     width, height = 65, 7
     image = QImage(width, height, QImage.Format.Format_RGB32)
     for x in range(width):
         for y in range(height):
             image.setPixelColor(x, y, QColor((x * 37) % 256, (y * 91) % 256, (x * y) % 256))
-    again = QImage.fromData(png_of(image), "PNG")
+    _save(image, tmp_path / "a.png")
+    again = QImage(str(tmp_path / "a.png"))
     assert again.convertToFormat(QImage.Format.Format_RGB32) == image
 
 

@@ -21,10 +21,10 @@ from shardcore import SectionRole
 from shardcore.model.section import SECTION_LETTERS
 from shardcore.model.text import grouped_digits, plural, shown
 from shardcore.model.usage import USE_OF_SECTION, Share, Use
-from shardscope.learning.parts import made
 from shardscope.session.display_text import grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.layouts import made
 from shardscope.widgets.strip_paint import paint_ground
 from shardscope.widgets.table import THING_ROLE, Column, Index, TableModel
 
@@ -36,7 +36,6 @@ ROLES: Mapping[Use, SectionRole] = MappingProxyType(
 LETTERS: Mapping[Use, str] = MappingProxyType(
     {use: SECTION_LETTERS[role] for use, role in ROLES.items()} | {Use.SLACK: "S", Use.DEAD: "X"}
 )
-"""Letter shown on the bars of each use."""
 
 
 ROW = 26

@@ -36,13 +36,13 @@ from shardcore.teaching.charts import (
 )
 from shardscope.learning.charts.byte_shares_view import BudgetView
 from shardscope.learning.charts.plot import Plot
-from shardscope.learning.parts import boxed, made
 from shardscope.session.display_text import error_text, grouped
 from shardscope.session.index import whole
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import IndexState, Session
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.wrap_text import WrapText
 
 CHEAP = 64 << 20
@@ -213,17 +213,17 @@ class ChartPages(QWidget):
         self.budget, self.plot, empty = BudgetView(), Plot(), QWidget()
         self.read_out = made(Elided(greedy=True), "chartReadOut")
         self.more = made(QPushButton(), "chartMore")
-        boxed(QVBoxLayout(empty), self.why, 1, margins=(0, 8, 0, 8))
+        lay(QVBoxLayout(empty), self.why, 1, margins=(0, 8, 0, 8), spacing=-1)
         self.pages = QStackedWidget()
         self.pages.setMinimumSize(0, 0)
         for page in (self.budget, self.plot, empty):
             self.pages.addWidget(page)
         self.choices = QWidget()
-        boxed(QHBoxLayout(self.choices), (self.choice, 1), self.turn, spacing=6)
-        head = boxed(QHBoxLayout(), self.kinds, (self.choices, 1), 0, spacing=6)
-        more = (self.more, 0, Qt.AlignmentFlag.AlignLeft)
-        column = head, self.title, (self.pages, 1), self.read_out, self.note, more
-        boxed(QVBoxLayout(self), *column, margins=(10, 6, 10, 6), spacing=6)
+        lay(QHBoxLayout(self.choices), (self.choice, 1), self.turn, spacing=6)
+        head = lay(QHBoxLayout(), self.kinds, (self.choices, 1), 0, spacing=6)
+        column = head, self.title, (self.pages, 1), self.read_out, self.note, self.more
+        layout = lay(QVBoxLayout(self), *column, margins=(10, 6, 10, 6), spacing=6)
+        layout.setAlignment(self.more, Qt.AlignmentFlag.AlignLeft)
         self.setFocusProxy(self.kinds)
         self.kinds.currentIndexChanged.connect(lambda _: self._turn_to())
         self.choice.activated.connect(self._choose)

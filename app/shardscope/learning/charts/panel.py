@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from shardscope.session.session import Session
 from shardscope.widgets.deferred_signals import Debounce
+from shardscope.widgets.layouts import lay, made
 
 
 class Charts(QWidget):
@@ -17,11 +18,9 @@ class Charts(QWidget):
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("charts")
-        self.setAccessibleName(self.tr("Charts"))
+        made(self, "charts", accessibleName=self.tr("Charts"))
         self.session = session
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column = lay(QVBoxLayout(self))
         self.pages: QWidget | None = None
         self._soon = Debounce(self, self.fill)
 

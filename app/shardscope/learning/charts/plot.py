@@ -20,6 +20,7 @@ from shardcore.teaching.charts import AxisScale, Chart
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.layouts import made
 
 TICK_SPACE = 62
 
@@ -100,9 +101,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, background=None)
-        self.setObjectName("chartPlot")
-        self.setAccessibleName(self.tr("Chart"))
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        made(self, "chartPlot", accessibleName=self.tr("Chart"), focusPolicy=Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(120, 90)
         self.chart: Chart | None = None
         self.bins: tuple[int, int] = (-1, -1)

@@ -34,7 +34,6 @@ from shardscope.learning.drawings.drawing_request import LEAST_HEIGHT, LEAST_WID
 from shardscope.learning.drawings.paint import Fonts, colours_of, paint_picture
 from shardscope.learning.drawings.stage_player import PlaybackBar
 from shardscope.learning.drawings.view import DrawingView
-from shardscope.learning.parts import boxed, made
 from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
@@ -42,7 +41,7 @@ from shardscope.session.session import Session
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.file_dialogs import ask_target
-from shardscope.widgets.layouts import discard
+from shardscope.widgets.layouts import discard, lay, made
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.tick_box import TickBox
 from shardscope.widgets.wrap_text import WrapText
@@ -120,7 +119,6 @@ _PAD = 24
 _MOST = 2**31 - 1
 
 Put = Callable[[Any], object]
-"""Shows a value in the widget of a control."""
 
 
 class Controls(QWidget):
@@ -165,7 +163,7 @@ class Controls(QWidget):
         for control in self._controls:
             part = QWidget(self)
             widgets, self._put[control.name] = self._built(control)
-            boxed(QHBoxLayout(part), *widgets, spacing=6)
+            lay(QHBoxLayout(part), *widgets, spacing=6)
             self._row.addWidget(part)
             self._parts.append(part)
             part.show()
@@ -295,7 +293,7 @@ class DrawingPanel(QWidget):
         self.copy, self.save = QAction(self.tr("&Copy drawing"), self), QAction(self.tr("&Save drawing…"), self)
         self.setFocusProxy(self.view)
         bar = PlaybackBar(self.view.walk)
-        boxed(QVBoxLayout(self), self.tabs, self.controls, self.notice, bar, (self.view, 1), spacing=0)
+        lay(QVBoxLayout(self), self.tabs, self.controls, self.notice, bar, (self.view, 1))
         for signal, slot in (
             (self.tabs.currentChanged, self._tab_changed),
             (self.controls.changed, self.set_value),

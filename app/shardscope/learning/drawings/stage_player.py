@@ -5,13 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import QElapsedTimer, QEvent, QObject, QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
-from shardscope.learning.parts import boxed, made
 from shardscope.widgets import playback
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.playback import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
 FRAME_MILLISECONDS = 17
-"""Milliseconds between two frames."""
 
 ARRIVE_MILLISECONDS = 500.0
 """Milliseconds in which a stage appears at normal speed."""
@@ -123,8 +122,9 @@ class PlaybackBar(QWidget):
         self.speeds = offer_speeds(self.play)
         self.following.clicked.connect(lambda: walk.go(0 if walk.ended else walk.stage + 1))
         self.sentence = made(WrapText(tone="muted"), "walkSentence")
-        sentence = self.sentence, 1, Qt.AlignmentFlag.AlignVCenter
-        boxed(QHBoxLayout(self), self.play, self.following, sentence, margins=(12, 4, 12, 4), spacing=6)
+        row = QHBoxLayout(self)
+        lay(row, self.play, self.following, (self.sentence, 1), margins=(12, 4, 12, 4), spacing=6)
+        row.setAlignment(self.sentence, Qt.AlignmentFlag.AlignVCenter)
         walk.changed.connect(self._refresh)
         self._refresh()
 

@@ -48,12 +48,12 @@ from shardscope.learning.drawings.paint import (
     rect_of,
 )
 from shardscope.learning.drawings.stage_player import StagePlayback
-from shardscope.learning.parts import made
 from shardscope.session.display_text import grouped, span_words
 from shardscope.widgets import fonts as type_
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.fonts import ZOOMS
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import tip
 
 _ASIDE = 3.0

@@ -24,13 +24,13 @@ from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLabel, QVBoxLayou
 
 from shardcore import Node, Shard
 from shardscope.learning.help.help_pages import GLOSSARY, HelpPage, find_field, page, titles
-from shardscope.learning.parts import boxed, made
 from shardscope.session.jobs import Job
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, mono, points
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import ResourceFreeText
 
 
@@ -249,8 +249,8 @@ class FormatPage(QWidget):
         self.setFocusProxy(self.view)
         label = QLabel(self.tr("Page:"))
         label.setBuddy(self.choice)
-        top = boxed(QHBoxLayout(), label, (self.choice, 1), margins=(12, 6, 12, 6))
-        boxed(QVBoxLayout(self), top, (self.view, 1), spacing=0)
+        top = lay(QHBoxLayout(), label, (self.choice, 1), margins=(12, 6, 12, 6), spacing=-1)
+        lay(QVBoxLayout(self), top, (self.view, 1))
         session.opened.connect(self._opened)
         WhileVisible(session.selection_changed, self, self._selected)
 

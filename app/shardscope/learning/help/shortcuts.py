@@ -21,8 +21,8 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
 )
 
-from shardscope.learning.parts import boxed, made
 from shardscope.widgets import theme
+from shardscope.widgets.layouts import lay, made
 
 _ACTION = int(Qt.ItemDataRole.UserRole)
 
@@ -99,7 +99,7 @@ class ShortcutDialog(QDialog):
         self.list.itemActivated.connect(self._run)
         self.note = QLabel()
         self.note.setForegroundRole(self.note.palette().ColorRole.PlaceholderText)
-        boxed(QVBoxLayout(self), self.field, (self.list, 1), self.note, margins=(12, 12, 12, 10), spacing=8)
+        lay(QVBoxLayout(self), self.field, (self.list, 1), self.note, margins=(12, 12, 12, 10), spacing=8)
         self._fill(shortcuts(window))
         self._filter("")
         self.resize(520, 680)

@@ -14,9 +14,9 @@ from shardcore.shards.registry import format_of
 from shardcore.teaching.lessons.lesson import Lesson
 from shardcore.teaching.lessons.placeholders import escaped
 from shardscope.learning.lessons.markdown_paragraph import Prose, paint_card
-from shardscope.learning.parts import boxed, made
 from shardscope.startup.settings import Settings
 from shardscope.widgets import theme
+from shardscope.widgets.layouts import lay, made
 
 
 class LessonList(QScrollArea):
@@ -25,15 +25,14 @@ class LessonList(QScrollArea):
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         made(self, "lessonList", accessibleName=self.tr("All lessons"), widgetResizable=True)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setFrameShape(QFrame.Shape.NoFrame)
+        made(self, frameShape=QFrame.Shape.NoFrame, focusPolicy=Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._settings = settings
         self.cards: list[LessonCard] = []
         self._made: dict[str, LessonCard] = {}
         self._headings: list[QWidget] = []
         inside = QWidget()
-        self._column = boxed(QVBoxLayout(inside), 1, margins=(12, 12, 12, 12), spacing=8)
+        self._column = lay(QVBoxLayout(inside), 1, margins=(12, 12, 12, 12), spacing=8)
         self.setWidget(inside)
 
     def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = ()) -> None:
@@ -105,8 +104,8 @@ class LessonCard(QWidget):
             toolTip=self.tr("Start again at the first step"),
         )
         self.again.clicked.connect(self._forget)
-        column = self.title, self.about, self.state, boxed(QHBoxLayout(), 1, self.again, self.start)
-        boxed(QVBoxLayout(self), *column, margins=(14, 10, 12, 10), spacing=6)
+        column = self.title, self.about, self.state, lay(QHBoxLayout(), 1, self.again, self.start, spacing=-1)
+        lay(QVBoxLayout(self), *column, margins=(14, 10, 12, 10), spacing=6)
 
     def set_title(self, *, own_group: bool) -> None:
         """Set the title, prefixed with the format unless the heading of the group names it."""

@@ -40,7 +40,6 @@ from shardscope.learning.lessons.list_page import LessonList
 from shardscope.learning.lessons.markdown_paragraph import Prose
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.learning.lessons.question_box import QuestionBox
-from shardscope.learning.parts import boxed, made
 from shardscope.session.display_text import error_text
 from shardscope.session.jobs import JobPriority, Pool, alive
 from shardscope.session.session import Session
@@ -48,6 +47,7 @@ from shardscope.startup.settings import Settings
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import ResourceFreeText
 from shardscope.widgets.scroll_area import scrolled
 
@@ -99,7 +99,6 @@ class LessonPanel(QWidget):
     """The panel; its content is built when it is first shown, or when a lesson starts."""
 
     begun = Signal()
-    """A lesson was started or continued from the list."""
     reload_wanted = Signal()
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
@@ -113,7 +112,7 @@ class LessonPanel(QWidget):
         self._page: QWidget | None = None
         self.player = LessonPlayer(session, settings)
         self.pages = QStackedWidget()
-        boxed(QVBoxLayout(self), self.pages)
+        lay(QVBoxLayout(self), self.pages, spacing=-1)
         self.player.changed.connect(self._refresh)
         for name, text, keys in (("next", self.tr("Next"), "Ctrl+PgDown"), ("back", self.tr("Back"), "Ctrl+PgUp")):
             action = QAction(text, self)
@@ -213,9 +212,8 @@ class LessonPanel(QWidget):
             QProgressBar(), "lessonProgress", accessibleName=self.tr("Progress of the lesson"), textVisible=False
         )
         self.bar.setFixedHeight(4)
-        self.heading, self.text, self.trouble = Prose(bold=True, large=True), Prose(), Prose(tone="warning")
-        self.text.setObjectName("lessonText")
-        self.trouble.setObjectName("lessonTrouble")
+        self.heading, self.text = Prose(bold=True, large=True), made(Prose(), "lessonText")
+        self.trouble = made(Prose(tone="warning"), "lessonTrouble")
         self.on, self.back, self.hint, self.show_me, self.another, self.next = (
             made(QPushButton(text), name)
             for name, text in (
@@ -244,16 +242,15 @@ class LessonPanel(QWidget):
             signal.connect(slot)
         inside, page = QWidget(), QWidget()
         self._page = page
-        left = (self.on, 0, Qt.AlignmentFlag.AlignLeft)
-        self._body = boxed(
-            QVBoxLayout(inside), self.heading, self.text, self.trouble, left, self.question, 1, spacing=12
-        )
+        parts = self.heading, self.text, self.trouble, self.on, self.question
+        self._body = lay(QVBoxLayout(inside), *parts, 1, spacing=12)
+        self._body.setAlignment(self.on, Qt.AlignmentFlag.AlignLeft)
         self.area = scrolled(inside, "lessonScroll", self.tr("Step of the lesson"), page)
         self.area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._top = boxed(QHBoxLayout(), (self.title, 1), self.counter, self.reload, self.more, self.leave)
+        self._top = lay(QHBoxLayout(), (self.title, 1), self.counter, self.reload, self.more, self.leave, spacing=-1)
         buttons = self.back, self.hint, self.show_me, 1, self.another, self.next
-        self._row = boxed(QHBoxLayout(), *buttons, spacing=4)
-        boxed(QVBoxLayout(page), self._top, self.bar, (self.area, 1), self._row, spacing=0)
+        self._row = lay(QHBoxLayout(), *buttons, spacing=4)
+        lay(QVBoxLayout(page), self._top, self.bar, (self.area, 1), self._row)
         self.pages.addWidget(page)
         self._make_room()
         return page

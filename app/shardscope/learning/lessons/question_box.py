@@ -19,12 +19,11 @@ from shardcore.model.text import plural, shown
 from shardcore.teaching.lessons.answers import AnswerVerdict, Given
 from shardcore.teaching.lessons.lesson import Answer, Question
 from shardscope.learning.lessons.markdown_paragraph import Prose, paint_card
-from shardscope.learning.parts import boxed, made
 from shardscope.session.display_text import offset_words
 from shardscope.session.selection import Selection
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import discard
+from shardscope.widgets.layouts import discard, lay, made
 
 
 class QuestionBox(QWidget):
@@ -48,12 +47,12 @@ class QuestionBox(QWidget):
         self.check = made(QPushButton(self.tr("Check")), "lessonCheck")
         self.check.clicked.connect(self._typed)
         typing, self._choices = QWidget(), QWidget()
-        boxed(QHBoxLayout(typing), (self.field, 1), (self.selected, 1), self.check, spacing=8)
-        self._choice_column = boxed(QVBoxLayout(self._choices), spacing=6)
+        lay(QHBoxLayout(typing), (self.field, 1), (self.selected, 1), self.check, spacing=8)
+        self._choice_column = lay(QVBoxLayout(self._choices), spacing=6)
         self._group = QButtonGroup(self)
         self._group.idClicked.connect(lambda number: self.picked.emit(Given(str(number))))
         column = self.prompt, self.where, self._choices, typing, self.hints, self.verdict
-        boxed(QVBoxLayout(self), *column, margins=(14, 12, 14, 12), spacing=10)
+        lay(QVBoxLayout(self), *column, margins=(14, 12, 14, 12), spacing=10)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
 
     def ask(self, question: Question) -> None:
@@ -149,7 +148,7 @@ class QuestionBox(QWidget):
             button.setAccessibleName(shown(choice.text))
             sentence.set_text(choice.text)
             sentence.clicked.connect(button.click)
-            boxed(QHBoxLayout(line), button, (sentence, 1), spacing=8)
+            lay(QHBoxLayout(line), button, (sentence, 1), spacing=8)
             self._group.addButton(button, number)
             self._choice_column.addWidget(line)
         self._choices.setVisible(bool(question.choices))

@@ -7,10 +7,10 @@ from PySide6.QtGui import QAccessible, QAction, QBrush, QColor, QPainter, QPaint
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from shardcore.model.text import plural
-from shardscope.learning.parts import boxed, made
 from shardscope.learning.sandbox.sandbox import Sandbox, SandboxActions
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.layouts import lay, made
 
 _STRIPE = 18
 _FRAME = 5
@@ -49,7 +49,7 @@ class SandboxBanner(QWidget):
             button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
             press(button, action, text, name)
             self.buttons.append(button)
-        boxed(QHBoxLayout(self), (self.label, 1), *self.buttons, margins=(_STRIPE + 10, 1, 8, 1), spacing=4)
+        lay(QHBoxLayout(self), (self.label, 1), *self.buttons, margins=(_STRIPE + 10, 1, 8, 1), spacing=4)
         sandbox.changed.connect(self._update)
         self.hide()
 

@@ -22,7 +22,6 @@ from PySide6.QtWidgets import (
 from shardcore import Severity, Shard, Span
 from shardcore.model.text import plural, shown, without_marks
 from shardcore.teaching.change_impact import ChangedObject, Fate, Impact
-from shardscope.learning.parts import boxed, made
 from shardscope.learning.sandbox.banner import press
 from shardscope.learning.sandbox.sandbox import Sandbox, SandboxActions
 from shardscope.session.display_text import cut_middle, grouped, offset_words
@@ -30,6 +29,7 @@ from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
@@ -178,7 +178,7 @@ class BitRow(QWidget):
         made(self, "bitRow", accessibleName=spoken, focusPolicy=Qt.FocusPolicy.StrongFocus)
         self._value: int | None = None
         self.keys: dict[int, QToolButton] = {}
-        row = boxed(QHBoxLayout(self), spacing=2)
+        row = lay(QHBoxLayout(self), spacing=2)
         for bit in BITS:
             key = self.keys[bit] = made(QToolButton(), f"bit{bit}", focusPolicy=Qt.FocusPolicy.TabFocus)
             key.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -244,7 +244,7 @@ class SandboxPanel(QWidget):
         self._pages = QStackedWidget(self)
         self._pages.addWidget(scrolled(off, "", self.tr("About the sandbox"), self._pages))
         self._pages.addWidget(scrolled(on, "", self.tr("Changes of the sandbox"), self._pages))
-        boxed(QVBoxLayout(self), self._pages)
+        lay(QVBoxLayout(self), self._pages, spacing=-1)
         self.sandbox.changed.connect(self._changed)
         self.sandbox.compared.connect(self._compared)
         WhileVisible(self._session.selection_changed, self, self._selected)
@@ -263,10 +263,10 @@ class SandboxPanel(QWidget):
         press(recover, actions.salvage, self.tr("Recover objects…"))
         press(missions, actions.missions, self.tr("Missions…"))
         # Controls first: a low panel shows only these.
-        row = boxed(QHBoxLayout(), self.begin, missions, 1, spacing=8)
+        row = lay(QHBoxLayout(), self.begin, missions, 1, spacing=8)
         page = made(QWidget(), "sandboxOff")
-        left = (recover, 0, Qt.AlignmentFlag.AlignLeft)
-        boxed(QVBoxLayout(page), what, row, why, left, 1, margins=(14, 14, 14, 14), spacing=10)
+        column = lay(QVBoxLayout(page), what, row, why, recover, 1, margins=(14, 14, 14, 14), spacing=10)
+        column.setAlignment(recover, Qt.AlignmentFlag.AlignLeft)
         return page
 
     def _make_on(self) -> QWidget:
@@ -279,10 +279,10 @@ class SandboxPanel(QWidget):
         press(cut, self.actions_.cut, self.tr("Cut the selection"))
         press(cut_rest, self.actions_.cut_rest, self.tr("Cut to the end"))
         self.stop.clicked.connect(lambda _: self._stop_or_go())
-        cuts = boxed(QHBoxLayout(), cut, cut_rest, 1, spacing=6)
-        waiting = boxed(QHBoxLayout(), (self.news, 1), self.stop, spacing=8)
+        cuts = lay(QHBoxLayout(), cut, cut_rest, 1, spacing=6)
+        waiting = lay(QHBoxLayout(), (self.news, 1), self.stop, spacing=8)
         page, parts = QWidget(), (self.place, self.bits, cuts, waiting, (self.report, 1))
-        boxed(QVBoxLayout(page), *parts, margins=(10, 8, 10, 8), spacing=6)
+        lay(QVBoxLayout(page), *parts, margins=(10, 8, 10, 8), spacing=6)
         return page
 
     def to_bits(self) -> None:

@@ -44,9 +44,7 @@ class Sandbox(QObject):
     changed = Signal()
     """The sandbox was switched on or off, or its changes changed."""
     compared = Signal()
-    """`impact` or `error` changed."""
     reopening = Signal()
-    """The changed bytes are going to be opened."""
     reopened = Signal()
     """The changed bytes were opened, and all panels show them."""
     saved = Signal(object)
@@ -189,7 +187,6 @@ class Sandbox(QObject):
             self.changed.emit()
 
     def cut(self, *, rest: bool = False) -> None:
-        """Cut the selected bytes, or all from there to the end."""
         place, source = self.place, self.source
         if place is not None and source is not None:
             self._add(Change.cut(place.start, source.size if rest else max(place.stop, place.start + 1)))
