@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QObject, QSize, QTimer, Signal
 from PySide6.QtGui import QFontMetrics, QResizeEvent
@@ -64,15 +65,16 @@ class ChangeModel(TableModel):
     def __init__(self, parent: QObject) -> None:
         self.short = SHORT
         columns = (
-            Column("Change", lambda row: row.what, 80, stretched=True),
-            Column("Range", lambda row: range_words(row.start, row.stop)),
-            Column("Old", lambda row: _old(row, self.short), tip=_old, look=_fixed),
-            Column("New", lambda row: _new(row, self.short), tip=_new, look=_fixed),
+            self._column("Change", lambda row: row.what, least=80, stretched=True),
+            self._column("Range", lambda row: range_words(row.start, row.stop)),
+            self._column("Old", lambda row: _old(row, self.short), tip=_old, look=_fixed),
+            self._column("New", lambda row: _new(row, self.short), tip=_new, look=_fixed),
         )
         super().__init__(parent, columns)
 
-    def spoken(self, row: int, column: int) -> str:
-        return f"{self.titles[column]}: {self.text(row, column)}"
+    @staticmethod
+    def _column(title: str, text: Callable[[ChangeRow], str], **more: Any) -> Column:
+        return Column(title, text, spoken=lambda row: f"{title}: {text(row)}", **more)
 
 
 def _fixed(option: QStyleOptionViewItem, _: theme.Palette, __: ChangeRow) -> None:

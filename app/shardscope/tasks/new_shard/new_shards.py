@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
     QFrame,
-    QGridLayout,
     QHBoxLayout,
     QRadioButton,
     QVBoxLayout,
@@ -41,6 +40,7 @@ from shardscope.tasks.task_dialog import LOOK_MILLISECONDS, ProgressPage, Result
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, px
+from shardscope.widgets.layouts import discard, lay
 from shardscope.widgets.plain_text import plain_label, tip
 
 AUTO_EXACT = 16 << 20
@@ -86,16 +86,11 @@ class _FormatRow(QFrame):
         self.button.setAccessibleDescription(f"{writes.purpose} {writes.cannot}")
         self.setToolTip(self.tr("{0}: written as {1}").format(format.name, " ".join(format.suffixes)))
         self._muted = [plain_label(format.name), small_label(writes.cannot)]
-        grid = QGridLayout(self)
-        grid.setContentsMargins(8, 6, 0, 6)
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(1)
-        grid.setColumnStretch(1, 1)
-        grid.addWidget(self.button, 0, 0)
-        grid.addWidget(self._muted[0], 0, 1)
-        for row, label in enumerate((small_label(writes.purpose), self._muted[1]), 1):
+        below = small_label(writes.purpose), self._muted[1]
+        for label in below:
             label.setContentsMargins(px(20), 0, 0, 0)
-            grid.addWidget(label, row, 0, 1, 2)
+        head = lay(QHBoxLayout(), self.button, (self._muted[0], 1), spacing=10)
+        lay(QVBoxLayout(self), head, *below, margins=(8, 6, 0, 6), spacing=1)
         self.button.toggled.connect(lambda _: self.paint_frame())
         self.paint_frame()
 
@@ -114,20 +109,16 @@ class _FormatRow(QFrame):
 
 
 class FormatList(QWidget):
-    """Formats that can be written, one of them chosen."""
-
     chosen = Signal()
 
     def __init__(self, formats: Sequence[Format], parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("formatList")
         self._rows = {one.name: _FormatRow(one, one.writes, self) for one in formats if one.writes is not None}
-        group, column = QButtonGroup(self), QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
+        group = QButtonGroup(self)
         for row in self._rows.values():
             group.addButton(row.button)
-            column.addWidget(row)
+        lay(QVBoxLayout(self), *self._rows.values(), spacing=2)
         group.buttonToggled.connect(lambda _, on: self._moved() if on else None)
         self.choose("")
 
@@ -149,10 +140,7 @@ class FormatList(QWidget):
 
 
 class NewShardDialog(TaskDialog):
-    """Form, progress and result of packing `paths`, or of converting the open `shard`.
-
-    Reply to `write_wanted` with `begin_writing`. The target of a remote input is suggested in `folder`.
-    """
+    """Form, progress and result of packing `paths` or converting `shard`; `folder` is the target of remote input."""
 
     name = "packSheet"
     write_wanted = Signal()
@@ -206,38 +194,25 @@ class NewShardDialog(TaskDialog):
         self.resize(FULL)
 
     def _make_columns(self) -> QBoxLayout:
-        left, right = QVBoxLayout(), QVBoxLayout()
+        formats = self._section(self.tr("Format"), self.formats)
         if self.contents is not None:
-            self._section(left, self.tr("Contents"), self.contents, self.contents.total)
-        elif self.shard is not None:
-            self._section(left, self.tr("Source"), self._source(self.shard))
-        self._section(left, self.tr("Format"), self.formats)
-        if self.contents is not None:
-            left.addWidget(self.keys)
-        left.addStretch(1)
-        self._section(right, self.tr("Target"), self.place)
-        self._section(right, self.tr("Plan"), self.plan)
-        self._section(right, self.tr("Options"), self._options_page)
-        right.addStretch(1)
-        self._right = right
-        self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._columns.addLayout(left, 1)
-        self._columns.addLayout(right, 1)
+            formats.addWidget(self.keys)
+            source = self._section(self.tr("Contents"), self.contents, self.contents.total)
+        else:
+            assert self.shard is not None
+            source = self._section(self.tr("Source"), self._source(self.shard))
+        target, plan = self._section(self.tr("Target"), self.place), self._section(self.tr("Plan"), self.plan)
+        self._last = self._section(self.tr("Options"), self._options_page)
+        left = lay(QVBoxLayout(), source, formats, 1, spacing=16)
+        right = lay(QVBoxLayout(), target, plan, self._last, 1, spacing=16)
+        self._columns = lay(QBoxLayout(QBoxLayout.Direction.LeftToRight), (left, 1), (right, 1))
         return self._columns
 
-    def _section(self, side: QVBoxLayout, title: str, widget: QWidget, beside: QWidget | None = None) -> None:
-        side.setSpacing(7)
-        if side.count():
-            side.addSpacing(9)
-        row = QHBoxLayout()
-        row.setSpacing(16)
-        row.addWidget(plain_label(title, size=LARGE, bold=True))
-        row.addWidget(beside or QWidget(self), 1)
-        side.addLayout(row)
-        side.addWidget(widget)
+    def _section(self, title: str, widget: QWidget, beside: QWidget | None = None) -> QVBoxLayout:
+        head = lay(QHBoxLayout(), plain_label(title, size=LARGE, bold=True), (beside or QWidget(self), 1), spacing=16)
+        return lay(QVBoxLayout(), head, widget, spacing=7)
 
     def _source(self, shard: Shard) -> QWidget:
-        """Return the shard to convert, with the rule for its keys."""
         objects = f", {plural(len(shard.listing), 'row')}" if shard.listing is not None else ""
         source = Elided(greedy=True, parent=self)
         source.set_text(f"{self._request.name} ({shard.format}{objects})")
@@ -305,16 +280,15 @@ class NewShardDialog(TaskDialog):
         found = self.formats.format
         kept = {name: text for name, text in self.options.kept().items() if name in self._settings}
         page = QWidget(self)
-        form = FieldForm(page, spacing=9)
-        form.add_options((one for one in found.options_for(OptionPurpose.WRITE) if not one.hidden), helped=True)
+        form = FieldForm(page, spacing=9, helped=True)
+        form.add_options(one for one in found.options_for(OptionPurpose.WRITE) if not one.hidden)
         options = set(form.fields)
-        form.add_settings(Pack if self.contents is not None else Convert, without=OWN, helped=True)
+        form.add_settings(Pack if self.contents is not None else Convert, without=OWN)
         self._settings = set(form.fields) - options
         form.restore(kept)
         form.changed.connect(self._changed)
-        self._right.replaceWidget(self._options_page, page)
-        self._options_page.hide()
-        self._options_page.deleteLater()
+        self._last.replaceWidget(self._options_page, page)
+        discard(self._options_page)
         self._options_page, self.options = page, form
         self._explain_keys()
         self._fit_place()
@@ -357,13 +331,15 @@ class NewShardDialog(TaskDialog):
             self._soon.start()
 
     def refresh(self) -> None:
-        nothing = self.contents is not None and not self.contents.paths and not self._has_content
+        if self.contents is not None and not self.contents.paths and not self._has_content:
+            self.write.setEnabled(False)
+            self.show_message(self.tr("Add files or folders to pack."))
+            return
         problem = self.counted.problem(skip=self.skips) or self.options.problem or self.place.problem
         blocked = problem.removeprefix("✖ ") or (self._refused if self._final else "")
-        blocked = self.tr("Add files or folders to pack.") if nothing else blocked
         self.write.setEnabled(not blocked and self.work is not None)
         text = blocked or self._refused
-        self.show_message(f"✖ {text}" if text and not nothing else text, "error" if text and not nothing else "muted")
+        self.show_message(f"✖ {text}" if text else "", "error" if text else "muted")
 
     # --- counting, target and plan, in jobs ---
 
@@ -420,7 +396,6 @@ class NewShardDialog(TaskDialog):
         self._clock.start()
 
     def show_refused(self, error: BaseException) -> None:
-        """Show why there is no plan, beside the option if one is invalid."""
         self._planned = None
         cause, option = (error.error, error.option) if isinstance(error, Refused) else (error, "")
         if not (option and self.options.reject(option, error_text(cause))):
@@ -448,24 +423,29 @@ class NewShardDialog(TaskDialog):
             self.stop()
             self.write_wanted.emit()
 
-    def begin_writing(self, name: str, stop: Callable[[], object]) -> None:
-        self.writing = ProgressPage(self, self.tr("Writing {0}").format(name), stop)
+    def begin_writing(self, name: str, job: Job, stage: JobStage) -> None:
+        page = self.writing = ProgressPage(self, self.tr("Writing {0}").format(name), job.cancel)
 
-    def show_progress(self, stage: JobStage, share: int) -> None:
-        done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
-        if self.writing is not None:
-            self.writing.show_progress(share, self.tr("Verifying …") if stage.verifying else done)
+        def look() -> None:
+            done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
+            page.show_progress(job.done_amount, self.tr("Verifying …") if stage.verifying else done)
+            if job.state.ended:
+                clock.stop()
+
+        clock = QTimer(page)
+        clock.setInterval(LOOK_MILLISECONDS)
+        clock.timeout.connect(look)
+        clock.start()
 
     def show_written(self, packed: Packed, name: str) -> None:
         """Show the result; close the dialog if there is nothing to read."""
-        sound = packed.report is None or not packed.report.findings
-        if sound and not (packed.notes or packed.removed or packed.skipped):
+        report = packed.report
+        if not (packed.notes or packed.removed or packed.skipped or (report is not None and report.findings)):
             self.accept()
             return
-        sound = packed.report is None or packed.report.ok
-        title, verdict = self.tr("{0} was written and opened").format(name), report_text(packed.report)
-        text = "\n".join(result_lines(packed))
-        self.outcome = ResultPage(self, title, f"{'✔' if sound else '✖'} {verdict}", "ok" if sound else "error", text)
+        sign, tone = ("✔", "ok") if report is None or report.ok else ("✖", "error")
+        title, text = self.tr("{0} was written and opened").format(name), "\n".join(result_lines(packed))
+        self.outcome = ResultPage(self, title, f"{sign} {report_text(report)}", tone, text)
 
     @property
     def is_written(self) -> bool:
@@ -496,8 +476,6 @@ class NewShardDialog(TaskDialog):
 
 
 class NewShards(QObject):
-    """Packs and converts: shows the dialog, writes in a lasting job, verifies and opens the result."""
-
     def __init__(self, session: Session, settings: Settings, parent: QWidget) -> None:
         super().__init__(parent)
         self._session = session
@@ -562,8 +540,6 @@ class NewShards(QObject):
         name, stage = work.target.path.name, JobStage()
 
         def done(packed: Packed | None, error: BaseException | None) -> None:
-            if alive(clock.stop):
-                clock.stop()
             if packed is not None:
                 job.note = result_text(packed, name)
                 self._written(sheet, work, packed)
@@ -577,15 +553,11 @@ class NewShards(QObject):
             lasting=True,
             done=done,
         )
-        sheet.begin_writing(name, job.cancel)
-        clock = QTimer(sheet)
-        clock.setInterval(LOOK_MILLISECONDS)
-        clock.timeout.connect(lambda: sheet.show_progress(stage, job.done_amount))
-        clock.start()
+        sheet.begin_writing(name, job, stage)
 
     def _written(self, sheet: NewShardDialog, work: NewShardJob, packed: Packed) -> None:
         name, path = work.target.path.name, str(work.target.path)
-        if sheet.is_closed or not alive(sheet.close):
+        if not _seen(sheet):
             self._session.say(result_text(packed, name))
             return
         sheet.show_written(packed, name)
@@ -598,7 +570,7 @@ class NewShards(QObject):
             QTimer.singleShot(0, self, lambda: self._session.say(text))
 
     def _failed(self, sheet: NewShardDialog, name: str, error: BaseException | None) -> None:
-        seen, words = alive(sheet.close) and not sheet.is_closed, self.tr("Stopped. Nothing was written.")
+        seen, words = _seen(sheet), self.tr("Stopped. Nothing was written.")
         if isinstance(error, Cancelled):
             self._session.message.emit(self.tr("Stopped: {0} was not written").format(name))
         elif error is not None:
@@ -607,6 +579,10 @@ class NewShards(QObject):
                 self._session.report_error(self.tr("Cannot write {0}").format(name), error)
         if seen:
             sheet.show_failed(words)
+
+
+def _seen(sheet: NewShardDialog) -> bool:
+    return alive(sheet.close) and not sheet.is_closed
 
 
 def _named_format(target: NewShardTarget) -> str | None:
@@ -641,7 +617,6 @@ def pack_keys_text(writes: Writes) -> str:
 
 
 MAX_LISTED = 200
-"""Maximum number of files, notes and findings listed."""
 
 _SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
 
