@@ -242,6 +242,11 @@ class SourceError(ShardError, OSError):
         cause = self.__cause__
         return cause.errno if isinstance(cause, OSError) else self._number
 
+    @errno.setter
+    def errno(self, number: int | None) -> None:
+        # A copy for another process is made attribute by attribute.
+        self._number = number
+
 
 class ExternalMissing(SourceError):
     """Bytes that are stored outside the shard (a xorb, a BigFile) were not found."""

@@ -342,6 +342,7 @@ def _sync_file_system(sync: Callable[[int], int], folder: Path) -> bool:
 
 # --- user folders ---
 
+
 def user_folder(kind: Literal["data", "config", "state"]) -> Path:
     """Return the user's folder for this program; one in which nothing can be written if the user has no home."""
     from platformdirs import PlatformDirs  # most commands need no folder

@@ -55,16 +55,16 @@ def text_of(path: Path) -> str:
 ROOMS = {
     # room: files, code lines, statements, lines of docstrings
     # errors of the system, several key spaces and things that are no shards have classes, and hand on places alike
-    "shardcore": (10, 1_713, 1_519, 244),
+    "shardcore": (10, 1_663, 1_476, 243),
     # a closed output is exit 4 everywhere; --limit-work; commands name the next step
-    "shardcore/cli": (17, 3_336, 2_486, 320),
+    "shardcore/cli": (16, 3_046, 2_277, 312),
     # verify decodes contents with the code of show; PNG of 16 bits; decoding is cancelled; one loop for decoders
     "shardcore/codecs": (13, 2_093, 1_705, 298),
     "shardcore/containers": (7, 1_528, 1_091, 72),
     "shardcore/formats": (1, 0, 0, 1),
     # columns of objects, checksums of chunks that cannot be decoded, plans of .npy files
     "shardcore/formats/bloscpack": (20, 4_680, 3_695, 499),
-    "shardcore/formats/des": (18, 4_128, 3_319, 403),
+    "shardcore/formats/des": (18, 4_126, 3_318, 403),
     # uploads that state a footer they lack; bounded memory over many xorbs
     "shardcore/formats/mdb": (16, 3_565, 2_670, 412),
     # contents are verified; key spaces of one file per object, declared once for reading and writing; `..` with consent
@@ -73,38 +73,38 @@ ROOMS = {
     "shardcore/formats/swh": (13, 2_942, 2_335, 335),
     # the info block is declared in the layout of codecs, from which its constants come
     "shardcore/formats/xorb": (9, 1_204, 905, 137),
-    # sections and spans of fields are computed from declarations
-    "shardcore/model": (25, 3_327, 2_841, 832),
-    # salvage lists all that it finds, in bounded memory; extraction holds its folders open; settings have descriptions
-    "shardcore/operations": (28, 5_948, 4_990, 1_116),
-    # steps of a trace are a table over the facts of a lookup
-    "shardcore/shards": (20, 3_742, 3_222, 1_020),
-    # one deadline for the head of an answer; collected sources close their files; whole files are fetched in few ranges
-    "shardcore/sources": (20, 3_849, 3_411, 620),
+    # sections and spans of fields are computed from declarations; texts that print as they are return at once
+    "shardcore/model": (25, 3_331, 2_845, 832),
+    # a kind of content has its JSON, text, HTML and rows, which the command and notebooks had; settings have labels
+    "shardcore/operations": (28, 6_355, 5_329, 1_185),
+    # a shard is a mapping, an object is a file; bytes of file objects; steps of a trace are a table over facts
+    "shardcore/shards": (20, 3_818, 3_290, 1_047),
+    # file objects are sources; one deadline for the head of an answer; whole files are fetched in few ranges
+    "shardcore/sources": (20, 3_880, 3_440, 628),
     # takes what draws and teaches a format out of the rooms of the formats; that of neuroglancer came last
     "shardcore/teaching": (40, 7_681, 6_534, 406),
     # the contract that what verify passes is read
     "shardcore/testing": (8, 1_430, 1_320, 242),
-    # a failing sync is reported as what it is; abandoned writers remove their files; texts on undo for the window too
-    "shardcore/writing": (13, 2_881, 2_505, 612),
+    # a shard is written into a file object; a failing sync is reported as what it is
+    "shardcore/writing": (13, 2_911, 2_529, 613),
     # settings run no code
-    "app/shardscope": (2, 243, 212, 10),
-    # replaced widgets are discarded
-    "app/shardscope/learning": (31, 5_361, 4_925, 108),
+    "app/shardscope": (2, 242, 211, 10),
+    # panels are built when they are first shown, and hear of the selection while they need it
+    "app/shardscope/learning": (27, 4_875, 4_345, 109),
     # typed bytes are what every view shows; remote files are fetched as looked at; hex in sentences has no commas
-    "app/shardscope/session": (30, 3_345, 2_934, 353),
+    "app/shardscope/session": (18, 3_222, 2_818, 339),
     # several files open in order; notices are readable at any width; typed bytes and drafts of lessons are here
-    "app/shardscope/shell": (24, 4_686, 4_269, 208),
+    "app/shardscope/shell": (18, 4_370, 3_754, 196),
     # an invalid settings file is set aside and reported
-    "app/shardscope/startup": (6, 509, 490, 61),
+    "app/shardscope/startup": (4, 507, 481, 61),
     # .npy files are packed and converted; salvage shows what was left out
-    "app/shardscope/tasks": (31, 5_081, 4_447, 201),
+    "app/shardscope/tasks": (20, 4_186, 3_692, 199),
     # the preview follows the selection; typing finds a key; widths of columns stay
-    "app/shardscope/views": (76, 16_023, 14_630, 564),
+    "app/shardscope/views": (53, 15_071, 13_548, 551),
     # keys of digits keep both ends; columns scroll; zooming is safe from collected widgets; differing fields as a tree
-    "app/shardscope/widgets": (35, 2_758, 2_255, 209),
-    # small files from the field, large honest files, contracts, faults; workers that lose their source write a manifest
-    "tests": (396, 46_559, 40_142, 2_763),
+    "app/shardscope/widgets": (23, 1_750, 1_341, 177),
+    # counts of calls of the window, mappings, forms from descriptions; small files from the field, contracts, faults
+    "tests": (401, 47_073, 40_592, 2_793),
 }
 """The most that each room may hold. `python -m tests.house --lower` writes what became smaller.
 

@@ -23,7 +23,7 @@ from shardcore.model.node import Node, fields_of, path_to, runs_of
 from shardcore.model.objects import ObjectRef, Objects, State, in_states, row_steps
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span
-from shardcore.model.text import Displayed, plural, short
+from shardcore.model.text import Displayed, plural, short, without_secrets
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.trace import LookupRecorder, Trace, record_lookup
 from shardcore.sources.base import ReadPurpose, reading_for
@@ -457,7 +457,7 @@ class Shard(Displayed, ABC):
             return default
 
     def __repr__(self) -> str:
-        where = self.opened_at or (self.source.name if self.source is not None else "")
+        where = without_secrets(self.opened_at) or (self.source.name if self.source is not None else "")
         state = "closed" if self.closed else "damaged" if self.damage is not None else "open"
         return f"<{type(self).__name__} {where!r} format={self.format!r} {state}>"
 
