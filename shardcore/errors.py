@@ -237,7 +237,7 @@ class SourceError(ShardError, OSError):
     _number: int | None = None
 
     @property
-    def errno(self) -> int | None:  # type: ignore[override]
+    def errno(self) -> int | None:
         """Number of the error in the module `errno`; None if the operating system reported none."""
         cause = self.__cause__
         return cause.errno if isinstance(cause, OSError) else self._number
