@@ -348,7 +348,7 @@ def user_folder(kind: Literal["data", "config", "state"]) -> Path:
     from platformdirs import PlatformDirs  # most commands need no folder
 
     try:
-        return Path(getattr(PlatformDirs("shardscope", appauthor=False, roaming=True), f"user_{kind}_dir"))
+        return Path(getattr(PlatformDirs("shardscope", appauthor=False, roaming=kind != "state"), f"user_{kind}_dir"))
     except RuntimeError:
         return Path(os.devnull, "shardscope")
 

@@ -15,7 +15,6 @@ from shardcore.errors import (
     LimitExceeded,
     ShardError,
     SourceError,
-    UsageError,
     reported_as,
 )
 from shardcore.model.inside_path import InsideStep, inside_link, inside_text, last_name, shown_inside
@@ -292,7 +291,8 @@ class _ObjectFile(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         base = {io.SEEK_CUR: self._at, io.SEEK_END: self._source.size}.get(whence, 0) if whence else 0
         if base + offset < 0:
-            raise UsageError(f"offset {base + offset} is before the beginning of the object")
+            # An `OSError`, as for any file: programs that try the end of a short file expect it.
+            raise SourceError(f"offset {base + offset} is before the beginning of {self.name}")
         self._at = base + offset
         return self._at
 
@@ -300,7 +300,7 @@ class _ObjectFile(io.RawIOBase):
         start = min(self._at, self._source.size)
         data = self._source.read(start, min(start + len(buffer), self._source.size))
         buffer[: len(data)] = data
-        self._at = start + len(data)
+        self._at += len(data)
         return len(data)
 
     def close(self) -> None:

@@ -161,7 +161,10 @@ def open(
             shard = _open_source(target, name, context, claim="" if format else claim)
         shard.tape = elsewhere.tape
         shard.chosen = {**({"format": format} if format else {}), **values}
-        shard.opened_at, shard.opened_with = (os.fspath(where) if isinstance(where, (str, os.PathLike)) else ""), remote
+        shard.opened_at, shard.opened_with = (
+            (os.fsdecode(where) if isinstance(where, (str, os.PathLike)) else ""),
+            remote,
+        )
         if values.get("isolated"):
             shard.isolate()
         label_requests(shard)
@@ -361,12 +364,15 @@ def create(
         **options: Options that the format declares for writing (`Format.options`).
 
     Raises:
-        UsageError: The format is unknown or cannot be written, an option does not fit, or the target exists.
+        UsageError: The format is unknown or cannot be written, an option does not fit, or the target exists or is not
+            a seekable binary file object.
     """
     writes = writes_of(format_of(format))
     path, stream = (target, None) if target is None or isinstance(target, (str, os.PathLike)) else (None, target)
-    if stream is not None and not getattr(stream, "seekable", bool)():
-        raise UsageError(f"{type(stream).__name__} is not a seekable file object")
+    if stream is not None:
+        _check_writable(stream)
+    elif path is not None:
+        path = local_path(path) if os.fsdecode(os.fspath(path)).startswith("~") else path
     if folder is None:
         folder = path is not None and means_folder(path)
     if folder and not writes.folder:
@@ -383,6 +389,15 @@ def create(
         return Output(path, force=force, folder=folder, replaces=writes.members, planning=plan, jobs=threads)
 
     return create_in(output, format=format, **options)
+
+
+def _check_writable(stream: BinaryIO) -> None:
+    try:
+        writable = stream.seekable() and stream.write(b"") == 0
+    except (AttributeError, TypeError, ValueError, OSError) as error:
+        raise UsageError(f"{type(stream).__name__} is not a binary file object for writing: {error}") from error
+    if not writable:
+        raise UsageError(f"{type(stream).__name__} is not a seekable file object")
 
 
 def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> Writer:
@@ -403,7 +418,7 @@ def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> W
 
 def means_folder(target: str | os.PathLike[str]) -> bool:
     """Return whether a target is an existing folder or ends with `/`."""
-    text = os.fspath(target)
+    text = os.fsdecode(target)
     return text.endswith(("/", os.sep)) or os.path.isdir(text)  # noqa: PTH112
 
 

@@ -49,7 +49,7 @@ def source_of(
                 f"{type(where).__name__} cannot be opened: give a path, an address, bytes or a file object"
             )
         return FileObjectSource(where)
-    text = os.fspath(where)
+    text = os.fsdecode(where)
     if not text:
         raise UsageError("no path given")
     if is_address(text):
@@ -65,7 +65,7 @@ def source_of(
 
 def local_path(where: str | os.PathLike[str]) -> Path:
     """Return the path of a local file; `~` is the home folder, unless there is a file of that name."""
-    text = os.fspath(where)
+    text = os.fsdecode(where)
     if text.startswith("file://"):
         text = path_of_url(text)
     elif text.startswith("~") and not os.path.lexists(text):

@@ -49,17 +49,18 @@ class FileObjectSource(Source):
 
     Raises:
         UsageError: It is not seekable, or was opened as text.
+        SourceError: It is closed, or cannot be read.
     """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._lock = threading.Lock()
         self.name = self.uri = str(getattr(file, "name", "") or type(file).__name__)
-        if not file.seekable():
-            raise UsageError(f"{self.name} is not seekable: read it, and open the bytes")
-        if isinstance(file.read(0), str):
-            raise UsageError(f"{self.name} was opened as text: open it in binary mode, such as open(path, 'rb')")
         with reported_as(f"cannot read {self.name}"):
+            if not file.seekable():
+                raise UsageError(f"{self.name} is not seekable: read it, and open the bytes")
+            if isinstance(file.read(0), str):
+                raise UsageError(f"{self.name} was opened as text: open it in binary mode, such as open(path, 'rb')")
             self._size = file.seek(0, 2)
 
     @property

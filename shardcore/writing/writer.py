@@ -258,6 +258,8 @@ def _next_piece(read: Callable[[int], object], label: str) -> bytes:
     check_stopped()
     try:
         piece = read(STREAM_PIECE)
+    except SourceError:
+        raise  # of an object that is read as a stream
     except (OSError, ValueError) as error:
         raise UnreadableInput(f"cannot read {label or 'the content'}: {reason_of(error)}") from error
     return _checked(piece)

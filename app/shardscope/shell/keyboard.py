@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMainWindow, QRadioButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMainWindow, QRadioButton, QWidget
 
 from shardscope.session.session import Session
 
@@ -28,13 +28,20 @@ def press_focused(window: QWidget, event: QKeyEvent) -> bool:
 
 
 class Keyboard(QObject):
-    """Keys of a window; create it last, since it watches the text fields that exist then."""
+    """Keys of a window."""
 
     def __init__(self, session: Session, window: QMainWindow) -> None:
         super().__init__(window)
         self._session, self._window = session, window
-        for line in window.findChildren(QLineEdit):
-            line.installEventFilter(self)
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        application.focusChanged.connect(self._focus_changed)
+
+    # A declared slot is disconnected with the object; the application outlives it.
+    @Slot(QWidget, QWidget)
+    def _focus_changed(self, _: QWidget | None, now: QWidget | None) -> None:
+        if isinstance(now, QLineEdit) and now.window() is self._window:
+            now.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Give shortcuts of the window precedence over text fields (Ctrl+D and Ctrl+E on X11), except editing keys."""

@@ -338,9 +338,11 @@ class LectureScreen(QWidget):
 
     def _tick(self) -> None:
         self.go_on()
-        beats = self.slide.beats if self.slide is not None else ()
-        last = self.at + 1 >= self.count and self.beat + 1 >= len(beats)
-        if not playback.reduced() and not last and not beats[self.beat].asks:
+        ends = False
+        if self.slide is not None:
+            last = self.at + 1 >= self.count and self.beat + 1 >= len(self.slide.beats)
+            ends = last or self.slide.beats[self.beat].asks
+        if not playback.reduced() and not ends:
             self._play.start(round(BEAT_MILLISECONDS / playback.speed()))
         self._show_counter()
 

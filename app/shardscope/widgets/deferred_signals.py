@@ -33,6 +33,10 @@ class WhileVisible(QObject):
                 self._widget.installEventFilter(self)
             self._missed = arguments
 
+    def forget(self) -> None:
+        """Do not deliver what was missed until now."""
+        self._missed = None
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Show:
             self._widget.removeEventFilter(self)

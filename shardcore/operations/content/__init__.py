@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, PackageMissing, ShardError, UsageError, ends_reading
+from shardcore.errors import FormatError, PackageMissing, ShardError, SourceError, UsageError
 from shardcore.model.content_layout import part_at
 from shardcore.model.span import Span
 from shardcore.model.text import short
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.shards.shard import Shard
 
-DECLARED = (declared_array, declared_geometry)
-"""Kinds that formats declare; the first that applies is used."""
+DECLARED = ((declared_array, ShardError), (declared_geometry, FormatError))
+"""Kinds that formats declare, and errors of decoding after which the content is recognised without the declaration."""
 
 KINDS: tuple[type[Content], ...] = (
     PictureContent,
@@ -78,18 +78,24 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
     if size < 0 and len(head) < (limit or HEAD):
         size = len(head)
 
+    unread: list[ShardError] = []
+
     def first(count: int) -> bytes:
         count = min(count, limit or count, size if size >= 0 else count)
-        return head if count <= len(head) else shard.read_range(wanted, 0, count, limit=count)
+        try:
+            return head if count <= len(head) else shard.read_range(wanted, 0, count, limit=count)
+        except ShardError as error:
+            unread.append(error)
+            raise
 
     beginning = Beginning(head, size, _name(shard, wanted), first, _part_of, limit or WHOLE)
     reason = ""
-    for declared in DECLARED:
+    for declared, undecoded in DECLARED:
         try:
             if (found := declared(shard, wanted, beginning, strict)) is not None:
                 return found
-        except ShardError as error:
-            if ends_reading(error) or (strict and isinstance(error, PackageMissing)):
+        except undecoded as error:
+            if error in unread or isinstance(error, SourceError) or (strict and isinstance(error, PackageMissing)):
                 raise
             reason = error.message
     return _recognised(beginning, reason)
@@ -154,7 +160,7 @@ def member_content(shard: Shard, ref: ObjectRef | Key, name: str = "", *, limit:
     """
     most = limit or WHOLE
     wanted = shard.ref_of(ref)
-    read = lambda start, stop: shard.read_range(wanted, start, stop, limit=WHOLE)  # noqa: E731
+    read = lambda start, stop: shard.read_range(wanted, start, stop, limit=max(most, WHOLE))  # noqa: E731
     found = content(shard, wanted)
     if not found.parts:
         raise UsageError(f"{short(wanted.key)} has no members: it is {found.title}")

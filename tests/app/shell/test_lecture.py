@@ -156,7 +156,9 @@ def test_the_drawings_of_the_file(shown: MainWindow, qtbot: QtBot) -> None:
 @pytest.mark.thorough
 def test_left_before_anything_is_shown(shown: MainWindow) -> None:
     """A screen that is gone takes no slides, and its panel follows no question."""
-    shown.start_lecture(full=False).close()
+    screen = shown.start_lecture(full=False)
+    screen.toggle_play()
+    screen.close()
     settle(shown, 40)
     shown.session.lookup.open_question.ask(is_open=True)
     shown.session.lookup.open_question.ask(is_open=False)

@@ -22,7 +22,15 @@ import zstandard
 import shardcore
 from shardcore.cli.program import run
 from shardcore.codecs.images import decode_picture, encode_png
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
+from shardcore.errors import (
+    ExternalMissing,
+    FormatError,
+    LimitExceeded,
+    ShardError,
+    SourceError,
+    Unsupported,
+    UsageError,
+)
 from shardcore.operations.content import content_of
 from shardcore.operations.content.archives import PEEK, expand
 from tests.hostile.neuroglancer import SHARDING
@@ -243,6 +251,33 @@ def test_hostile_texts_are_texts() -> None:
     assert (deep.kind, deep.title) == ("text", "Text")
     wide = content_of(b"," * 1_000_000, "a.csv")
     assert len(wide.rows[0]) == 4096
+
+
+def test_a_large_tensor_needs_a_larger_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shardcore.operations.content.WHOLE", 1 << 10)
+    path = stored(safetensors({"a": ("U8", [1 << 11], bytes(1 << 11))}), tmp_path, "a.safetensors")
+    with shardcore.open(path) as shard:
+        with pytest.raises(LimitExceeded):
+            shardcore.tensor_array(shard, "a.safetensors", "a")
+        assert shardcore.tensor_array(shard, "a.safetensors", "a", limit=1 << 12).size == 1 << 11
+
+
+@pytest.mark.parametrize("error", [FormatError, SourceError, ExternalMissing, LimitExceeded])
+def test_an_array_whose_rest_cannot_be_read_is_an_error(
+    error: type[ShardError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shardcore.operations.content.HEAD", 16)
+    with shardcore.open("resources/samples/bloscpack/array.blp") as shard:
+        whole = shard.read_range
+
+        def read(ref: shardcore.ObjectRef, start: int, stop: int, **more: Any) -> bytes:
+            if stop > 16:
+                raise error("the rest cannot be read")
+            return whole(ref, start, stop, **more)
+
+        monkeypatch.setattr(shard, "read_range", read)
+        with pytest.raises(error, match="the rest"):
+            shardcore.content(shard, "0")
 
 
 def test_damaged_members_raise_only_errors_of_shards() -> None:

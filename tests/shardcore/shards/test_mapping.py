@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore import SourceError, UsageError
+from shardcore import SourceError, TimedOut, UsageError
 
 SAMPLES = Path(__file__).parents[3] / "resources/samples"
 FILES = (
@@ -94,6 +94,20 @@ def test_a_zip_file_is_opened_in_place(tmp_path: Path) -> None:
         assert archive.read("a.txt") == b"hello"
 
 
+def test_programs_that_try_the_end_of_a_short_object_go_on() -> None:
+    with shardcore.open(SWH) as shard:
+        assert not zipfile.is_zipfile(shard.open_object(min(shard, key=lambda key: len(shard[key]))))
+
+
+def test_an_error_of_an_object_that_is_packed_is_its_own(tmp_path: Path) -> None:
+    class Lost(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise TimedOut("the server does not answer")
+
+    with pytest.raises(TimedOut), shardcore.create(tmp_path / "new.shard", format="swh") as writer:
+        writer.add(None, Lost())
+
+
 def test_objects_are_hashable() -> None:
     with shardcore.open(SWH) as shard:
         refs = shard.objects[:]
@@ -131,6 +145,11 @@ def test_anything_that_names_or_holds_bytes_opens(tmp_path: Path, monkeypatch: p
             with shardcore.open(where) as shard:
                 assert len(shard) == 12
         assert not file.closed
+        with os.scandir(os.fsencode(tmp_path)) as entries, shardcore.open(next(entries)) as shard:  # type: ignore[arg-type]
+            assert len(shard) == 12
+        with shardcore.create("~/new.shard", format="swh"):
+            pass
+        assert (tmp_path / "new.shard").exists()
         assert shardcore.detect(file).format == "swh"
 
 
@@ -149,6 +168,11 @@ def test_other_things_are_refused() -> None:
         shardcore.open(stream)
     with pytest.raises(UsageError, match="int cannot be opened"):
         shardcore.open(3)  # type: ignore[arg-type]
+    closed = io.BytesIO(b"")
+    closed.close()
+    for call in (shardcore.open, shardcore.detect):
+        with pytest.raises(SourceError, match="closed"):
+            call(closed)
 
 
 def test_a_missing_file_is_an_error_of_the_system(tmp_path: Path) -> None:
@@ -172,6 +196,12 @@ def test_a_file_object_must_be_seekable_and_one_file_enough() -> None:
     here, there = socket.socketpair()
     with here, there, here.makefile("wb") as stream, pytest.raises(UsageError, match="not a seekable file object"):
         shardcore.create(stream, format="swh")
+    closed = io.BytesIO()
+    closed.close()
+    with SWH.open("rb") as reading:
+        for stream in (io.StringIO(), closed, reading, object()):
+            with pytest.raises(UsageError, match="file object"):
+                shardcore.create(stream, format="swh")  # type: ignore[arg-type]
     writer = shardcore.create(target := io.BytesIO(), format="mdb")
     writer.add(None, b"a file and its xorb")
     with pytest.raises(UsageError, match="several files"):

@@ -8,9 +8,10 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
+from shardcore import Shard
 from shardcore.model.options import Option, OptionPurpose, read_options
 from shardcore.writing.declaration import REKEY
-from shardscope.session.jobs import JobPriority, Pool
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.tasks.edit.edit_switch import EditSwitch, maker
@@ -25,11 +26,11 @@ from shardscope.widgets.plain_text import plain_label
 class RekeyDialog(TaskDialog):
     name = "rekeySheet"
     words = REKEY.title
-    written = Signal(Path)
+    wanted = Signal(dict, Path)
+    """Carries the values of the options, and the path of the new file."""
 
     def __init__(self, options: tuple[Option, ...], session: Session, window: QWidget) -> None:
         super().__init__(session, window)
-        self._options = options
         place = session.request.folder / Path(session.uri).name
         self.target = QLineEdit(str(place.with_suffix(f".rekeyed{place.suffix}")), self)
         self.target.setObjectName("rekeyTarget")
@@ -37,6 +38,7 @@ class RekeyDialog(TaskDialog):
         self.form.add_options(options)
         self.form.add(self.tr("&New file"), self.target, side_button(self.tr("&Choose…"), self._choose))
         self.fields = self.form.fields
+        self.writing = False
         self.write = self.add_button(self.tr("&Write"), self._write, Role.AcceptRole)
         self.add_close()
         title = plain_label(title_of(REKEY), size=LARGE)
@@ -51,32 +53,19 @@ class RekeyDialog(TaskDialog):
 
     def refresh(self, *_: object) -> None:
         complete = bool(self.form.values) and bool(self.target.text().strip())
-        self.write.setEnabled(complete and not self.form.problem and not self.busy)
+        self.write.setEnabled(complete and not self.form.problem and not self.writing)
 
     def _choose(self) -> None:
         # No confirmation here: the library refuses to replace an existing file.
         ask_target(self, self.tr("New file"), self.target.setText, name=self.target.text(), confirms=False)
 
     def _write(self) -> None:
-        shard, target, values = self.session.shard, Path(self.target.text().strip()), self.form.values
-        if shard is None:
-            return
         self.show_message("")
+        self.show_writing(True)
+        self.wanted.emit(self.form.values, Path(self.target.text().strip()))
 
-        def take(_: object) -> None:
-            self.accept()
-            self.written.emit(target)
-
-        self.check(
-            lambda _: maker(shard, REKEY)(
-                shard, target, **read_options(self._options, values, OptionPurpose.REKEY, REKEY.name)
-            ),
-            take,
-            kind="act",
-            pool=Pool.IO,
-            priority=JobPriority.SELECTED,
-            title=self.tr("Write {0}").format(target.name),
-        )
+    def show_writing(self, writing: bool) -> None:
+        self.writing = writing
         self.refresh()
 
 
@@ -94,12 +83,37 @@ class RekeyTask(QObject):
         options = self._switch.edit_permission.rekey
         if self._session.shard is None or not options:
             return None
-        self.sheet = RekeyDialog(options, self._session, self._window)
-        self.sheet.written.connect(self._written)
-        self.sheet.open()
-        return self.sheet
+        sheet = self.sheet = RekeyDialog(options, self._session, self._window)
+        sheet.wanted.connect(partial(self._write, sheet, options))
+        sheet.open()
+        return sheet
 
-    def _written(self, target: Path) -> None:
-        text = self.tr("{0} was written. The open file is unchanged.").format(target)
-        opens = partial(self._session.open_tab, OpenRequest(str(target)))
-        self.news.emit(EditOutcome(text, action=self.tr("Open it"), do=opens))
+    def _write(self, sheet: RekeyDialog, options: tuple[Option, ...], values: dict[str, object], target: Path) -> None:
+        """Write in a job that goes on when the dialog is closed."""
+
+        def work(shard: Shard, _: Job) -> None:
+            maker(shard, REKEY)(shard, target, **read_options(options, values, OptionPurpose.REKEY, REKEY.name))
+
+        def take(_: None) -> None:
+            if self.sheet is sheet and not sheet.is_closed:
+                sheet.accept()
+            text = self.tr("{0} was written. The open file is unchanged.").format(target)
+            opens = partial(self._session.open_tab, OpenRequest(str(target)))
+            self.news.emit(EditOutcome(text, action=self.tr("Open it"), do=opens))
+
+        def ended(error: BaseException | None = None) -> None:
+            if self.sheet is sheet and not sheet.is_closed:
+                sheet.show_writing(False)
+                if error is not None:
+                    sheet.show_error(error)
+
+        self._session.ask(
+            work,
+            take,
+            failed=ended,
+            stopped=ended,
+            key=("rekey", self),
+            priority=JobPriority.SELECTED,
+            title=self.tr("Write {0}").format(target.name),
+            written=True,
+        )

@@ -111,7 +111,8 @@ class Numbers(QTableWidget):
 
     def set_data(self, data: bytes | None, own: str = "") -> None:
         """Show the bytes (None: not loaded); `own` is the type of the field, whose row is bold."""
-        if own != self._own:
+        # Zooming rescales heights after the fonts.
+        if own != self._own or self.height() != self._wanted_height:
             self._own = own
             self._set_fonts()
         rows = number_rows(data)
@@ -137,6 +138,7 @@ class Numbers(QTableWidget):
                 self._cells[number][column].setFont(font)
             self.setRowHeight(number, line * (1 + (name in _TWO_LINES)) + 4)
             height += self.rowHeight(number)
+        self._wanted_height = height
         self.setFixedHeight(height)
 
     def value(self, name: str, column: int = 1) -> str:

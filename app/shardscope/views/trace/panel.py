@@ -228,7 +228,7 @@ class TracePanel(QWidget):
             (session.lookup.cost_changed, self._show_costs),
         ):
             signal.connect(slot)
-        WhileVisible(session.selection_changed, self, self._selected)
+        self._following = WhileVisible(session.selection_changed, self, self._selected)
         self.clear()
 
     @property
@@ -266,6 +266,8 @@ class TracePanel(QWidget):
 
     def _walk_changed(self, walk: TraceWalk) -> None:
         self.timer.stop()
+        # A selection made before the lookup does not fill the field any more.
+        self._following.forget()
         if walk.trace is None and walk.error is None:
             if (self.field.text(), walk.key) != self._filled:
                 self._fill(walk.key)

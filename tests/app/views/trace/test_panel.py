@@ -39,6 +39,17 @@ def trace(panel: TracePanel, qtbot: QtBot, key: str) -> Trace:
     return panel.trace
 
 
+def test_a_hidden_panel_keeps_the_key_that_is_looked_up(panel: TracePanel, session: Session, qtbot: QtBot) -> None:
+    panel.hide()
+    session.select_row(0)
+    qtbot.waitUntil(lambda: session.selection.ref is not None)
+    session.lookup.start(ABSENT)
+    panel.show()
+    qtbot.waitUntil(lambda: panel.trace is not None and panel.trace.key == ABSENT)
+    assert panel.field.text() == ABSENT
+    assert panel.band.outcome.text == "Not found"
+
+
 def test_found_and_not_found(panel: TracePanel, session: Session, qtbot: QtBot) -> None:
     band = panel.band
     shown = trace(panel, qtbot, KEY)
