@@ -24,7 +24,7 @@ LEAST_PREFIX = 4
 STEP = 1 << 16
 
 
-class References(QObject):
+class ReferenceSearch(QObject):
     changed = Signal(object)
     """Carries the `ReferenceQuery` when it starts and when it is answered; None when it is cleared."""
 
@@ -92,7 +92,7 @@ class OpenQuestion(QObject):
         return self.last_step is not None and number > self.last_step
 
 
-class Lookup(QObject):
+class KeyLookup(QObject):
     """`highlights` are the bytes of the current step, or those that were pointed at."""
 
     walk_changed = Signal(object)
@@ -103,7 +103,7 @@ class Lookup(QObject):
     """Carries the `TraceWalk`: its cold cost was measured, or cannot be."""
     highlights_changed = Signal()
 
-    def __init__(self, documents: Documents, selector: Selector, references: References) -> None:
+    def __init__(self, documents: Documents, selector: Selector, references: ReferenceSearch) -> None:
         super().__init__(documents)
         self._documents, self._selector, self._references = documents, selector, references
         self.highlights: tuple[Highlight, ...] = ()

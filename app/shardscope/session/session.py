@@ -13,7 +13,7 @@ from shardcore.shards.inner_source import source_inside
 from shardscope.session.documents import Document, Documents, IndexState, OpenFailure
 from shardscope.session.index import DocumentIndex, verifying
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
-from shardscope.session.lookup import Lookup, References
+from shardscope.session.lookup import KeyLookup, ReferenceSearch
 from shardscope.session.notes import SessionNotes
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import Selection
@@ -23,7 +23,7 @@ from shardscope.session.source_watch import DocumentWatch
 __all__ = ["IndexState", "OpenFailure", "Session"]
 
 
-class Verification(QObject):
+class VerificationRun(QObject):
     changed = Signal(object)
     """Carries the `Report`, or None."""
     running_changed = Signal(object)
@@ -106,9 +106,9 @@ class Session(QObject):
         self.watch = DocumentWatch(documents)
         self.index = DocumentIndex(documents)
         self.selector = selector = Selector(documents)
-        self.references = References(documents)
-        self.lookup = Lookup(documents, selector, self.references)
-        self.verification = Verification(documents)
+        self.references = ReferenceSearch(documents)
+        self.lookup = KeyLookup(documents, selector, self.references)
+        self.verification = VerificationRun(documents)
         self.notes = SessionNotes(documents, self.index)
 
         self.open, self.open_tab = documents.open, documents.open_tab

@@ -35,7 +35,7 @@ from shardscope.tasks.extract import ExtractTask, Result
 from shardscope.widgets import theme
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.table import Column, Table, TableModel
+from shardscope.widgets.table import Column, RowTable, TableModel
 from shardscope.widgets.wrap_text import WrapText
 
 LONGEST = 420
@@ -406,7 +406,7 @@ def failures_box(failures: Sequence[Failure], total: int, parent: QWidget) -> QD
         Column("Reason", lambda failure: failure.reason, least=240, stretched=True),
     )
     model = TableModel(box, columns)
-    table = Table(model, box, "failureTable", translate("Failures"))
+    table = RowTable(model, box, "failureTable", translate("Failures"))
     table.setTabKeyNavigation(False)
     model.show_things(failures)
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, box)

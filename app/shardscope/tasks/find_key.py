@@ -22,7 +22,7 @@ from shardscope.tasks.form import FieldForm, FolderBox, side_button
 from shardscope.tasks.task_dialog import TaskDialog, thin_progress
 from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
-from shardscope.widgets.table import Column, Table, TableModel, context_menu
+from shardscope.widgets.table import Column, RowTable, TableModel, context_menu
 
 MOST_HITS = 10_000
 
@@ -85,7 +85,7 @@ class FindKeyDialog(TaskDialog):
         self.start = side_button(self.tr("&Find"), self._start, "findKeyStart")
         self.progress = thin_progress(self.tr("Progress of the search"))
         self.model = KeyHitModel()
-        self.table = Table(self.model, self, "findKeyHits", self.tr("Files with the key"), menu=self._menu)
+        self.table = RowTable(self.model, self, "findKeyHits", self.tr("Files with the key"), menu=self._menu)
         self.table.activated.connect(self._open)
         self.table.selectionModel().selectionChanged.connect(lambda *_: self.refresh())
         self.open_button = self.add_button(self.tr("&Open"), lambda: self._open(self.table.currentIndex()))

@@ -24,7 +24,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE
 from shardscope.widgets.plain_text import plain_label
-from shardscope.widgets.table import Column, Table, TableModel
+from shardscope.widgets.table import Column, RowTable, TableModel
 
 CONDITIONS = {
     Condition.WHOLE: ("✓", "intact"),
@@ -64,7 +64,7 @@ class RecoverDialog(TaskDialog):
         self.progress = thin_progress(self.tr("Progress"))
         self.progress.setRange(0, 0)
         self.model = TableModel(self, COLUMNS)
-        self.rows = Table(self.model, self, "salvageRows", self.tr("Recovered objects"), self._chosen)
+        self.rows = RowTable(self.model, self, "salvageRows", self.tr("Recovered objects"), self._chosen)
         self.raw = switch(Recover, "raw", "b")
         self.raw.changed.connect(lambda: run(None))
         self.raw.hide()

@@ -28,7 +28,7 @@ from shardscope.views.request_log import RequestLogPanel
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.table import THING_ROLE, CellDelegate, Column, Index, Table, TableModel, TableOrText
+from shardscope.widgets.table import THING_ROLE, CellDelegate, Column, Index, RowTable, TableModel, TableOrText
 
 SIGNS = {
     JobState.WAITING: "◌",
@@ -147,7 +147,7 @@ class JobList(QWidget):
     def __init__(self, jobs: Jobs, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.model = TransferModel(jobs, self)
-        self.table = Table(self.model, self, "transfers", self.tr("Activity"))
+        self.table = RowTable(self.model, self, "transfers", self.tr("Activity"))
         self.table.setItemDelegate(JobDelegate(self.table))
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setFocusProxy(self.table)

@@ -25,7 +25,7 @@ from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.table import Column, Table, TableModel, TableOrText, context_menu
+from shardscope.widgets.table import Column, RowTable, TableModel, TableOrText, context_menu
 from shardscope.widgets.wrap_text import WrapText
 
 SIGNS = {Severity.ERROR: "E", Severity.WARNING: "W", Severity.NOTE: "N"}
@@ -105,7 +105,7 @@ class FindingsTable(QWidget):
         self.again.setObjectName("findingsRetry")
         self.again.setAccessibleDescription(self.tr("Verify again from the beginning"))
         self.again.clicked.connect(self._retry)
-        self.table = Table(
+        self.table = RowTable(
             self.model,
             self,
             "findingsTable",

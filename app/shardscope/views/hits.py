@@ -19,7 +19,7 @@ from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.table import Column, Table, TableModel, TableOrText, context_menu, visible_rows
+from shardscope.widgets.table import Column, RowTable, TableModel, TableOrText, context_menu, visible_rows
 
 _PATH = 2
 
@@ -61,7 +61,7 @@ class HitsTable(QWidget):
         self.state = Elided(greedy=True, parent=self)
         self.state.setObjectName("hitsState")
         self.state.setContentsMargins(8, 6, 8, 6)
-        self.table = Table(self.model, self, "hitsTable", self.tr("Hits of the search"), self._select, self.menu_of)
+        self.table = RowTable(self.model, self, "hitsTable", self.tr("Hits of the search"), self._select, self.menu_of)
         self.setFocusProxy(self.table)
         self._body = TableOrText(self.table, self)
         lay(QVBoxLayout(self), self.state, self._body)

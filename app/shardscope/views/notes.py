@@ -31,7 +31,7 @@ from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.note_flag import BOOKMARK, FLAG
 from shardscope.widgets.plain_text import plain_label
-from shardscope.widgets.table import Column, Entry, Table, TableModel, TableOrText, context_menu
+from shardscope.widgets.table import Column, Entry, RowTable, TableModel, TableOrText, context_menu
 from shardscope.widgets.tick_box import TickBox
 
 
@@ -146,7 +146,7 @@ class NotesPanel(QWidget):
         self._notes = session.notes
         self.setObjectName("notesPanel")
         self.model = NoteModel()
-        self.table = Table(
+        self.table = RowTable(
             self.model,
             self,
             "notesTable",

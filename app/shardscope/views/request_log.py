@@ -29,7 +29,7 @@ from shardscope.widgets.fonts import px
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.request_costs import PRICES, Price, Totals, price_called, seconds_text
 from shardscope.widgets.strip_paint import paint_swatch
-from shardscope.widgets.table import CellDelegate, Column, Index, Table, TableModel, context_menu, visible_rows
+from shardscope.widgets.table import CellDelegate, Column, Index, RowTable, TableModel, context_menu, visible_rows
 
 Times = npt.NDArray[np.float64]
 
@@ -250,7 +250,7 @@ _LEAST = 2.0
 _LIGHT = 0.38
 
 
-class RequestTable(Table):
+class RequestTable(RowTable):
     def __init__(self, requests: RequestLogModel, parent: QWidget | None = None) -> None:
         super().__init__(requests, parent, "tapeTable", self.tr("Requests"))
         self.requests = requests

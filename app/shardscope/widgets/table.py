@@ -285,7 +285,7 @@ class CellDelegate(QStyledItemDelegate):
         style.drawControl(QStyle.ControlElement.CE_ItemViewItem, item, painter, self._table)
 
 
-class Table(QTableView):
+class RowTable(QTableView):
     """Table of the declared columns of a `TableModel`.
 
     Attributes:

@@ -24,7 +24,7 @@ from shardcore.operations.content.base import (
     WHOLE,
     Beginning,
     Content,
-    Part,
+    ListedPart,
     Recognise,
     Rows,
     TableBlock,
@@ -128,10 +128,10 @@ class ArchiveContent(Content):
         cells = [(one.name, f"{one.size:,}" if one.size >= 0 else "", one.start) for one in self.members]
         return Rows(("Name", "Bytes", "Offset"), cells, [(one.start, one.stop) for one in self.members])
 
-    def part(self, number: int) -> Part:
+    def part(self, number: int) -> ListedPart:
         one = self.members[number]
         stored = one.codec == "none" and one.data >= 0
-        return Part(one.name, one.data if stored else one.start, one.stop, stored, in_tab=self.inner is not None)
+        return ListedPart(one.name, one.data if stored else one.start, one.stop, stored, in_tab=self.inner is not None)
 
     def member(self, name: str, read: Callable[[int, int], bytes], recognise: Recognise, limit: int) -> Content:
         # Only the beginning of a compressed file was read.

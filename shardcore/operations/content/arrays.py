@@ -33,7 +33,7 @@ from shardcore.operations.content.base import (
     Beginning,
     BytesContent,
     Content,
-    Part,
+    ListedPart,
     PictureBlock,
     Recognise,
     Rows,
@@ -347,9 +347,9 @@ class TensorsContent(Content):
         spans = [(one.start, max(one.stop, one.start)) for one in self.tensors]
         return Rows(("Name", "Type", "Shape", "Bytes", "Offset"), cells, spans)
 
-    def part(self, number: int) -> Part:
+    def part(self, number: int) -> ListedPart:
         one = self.tensors[number]
-        return Part(one.name, one.start, max(one.stop, one.start))
+        return ListedPart(one.name, one.start, max(one.stop, one.start))
 
     def member(self, name: str, read: Callable[[int, int], bytes], recognise: Recognise, limit: int) -> Content:
         tensor = next((one for one in self.tensors if one.name == name), None)

@@ -80,7 +80,7 @@ class Rows(NamedTuple):
     spans: Sequence[tuple[int, int]]
 
 
-class Part(NamedTuple):
+class ListedPart(NamedTuple):
     """Bytes `[start, stop)` of a tensor or archive member in a content.
 
     Attributes:
@@ -205,7 +205,7 @@ class Content(Displayed):
         if not self.complete:
             raise UsageError(f"--png needs the whole content; only {plural(len(self.data), 'byte')} were read")
 
-    def part(self, number: int) -> Part:
+    def part(self, number: int) -> ListedPart:
         """Return the location of a tensor or archive member."""
         raise IndexError(number)
 

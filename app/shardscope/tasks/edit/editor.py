@@ -52,7 +52,7 @@ from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, px
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.table import Column, Table, TableModel
+from shardscope.widgets.table import Column, RowTable, TableModel
 from shardscope.widgets.tick_box import TickBox
 
 SHORT, NARROW, LONG = 6, 3, 64
@@ -189,8 +189,8 @@ class EditDialog(TaskDialog):
         self.new.toggled.connect(self._side_chosen)
         return lay(QHBoxLayout(), QLabel(self.tr("Show in the bytes view")), self.old, self.new, 1, spacing=14)
 
-    def _table(self) -> Table:
-        table = Table(self.model, self, "editChanges", self.tr("Changes"), self._chosen)
+    def _table(self) -> RowTable:
+        table = RowTable(self.model, self, "editChanges", self.tr("Changes"), self._chosen)
         table.setTabKeyNavigation(False)
         table.setMinimumHeight(LEAST_ROWS)
         table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)

@@ -30,7 +30,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_files, ask_folder
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.table import Column, Table, TableModel
+from shardscope.widgets.table import Column, RowTable, TableModel
 from shardscope.widgets.tick_box import TickBox
 
 MANIFEST_ENDING = ".jsonl"
@@ -175,7 +175,7 @@ class InputModel(TableModel):
         return "…" if found is None else words(found)
 
 
-class InputList(Table):
+class InputList(RowTable):
     removed = Signal()
 
     def __init__(self, model: InputModel, parent: QWidget) -> None:

@@ -42,7 +42,7 @@ from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_file, ask_folder
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.table import Column, Table, TableModel
+from shardscope.widgets.table import Column, RowTable, TableModel
 
 I64 = NDArray[np.int64]
 
@@ -270,9 +270,9 @@ class DiffWindow(QDialog):
     def _make_tables(self) -> None:
         self.objects = DiffObjectModel(self)
         self.fields, self.members = TableModel(self, FIELD_COLUMNS), TableModel(self, MEMBER_COLUMNS)
-        self.table = Table(self.objects, self, "diffObjects", self.tr("Objects that differ"))
-        fields = Table(self.fields, self, "diffFields", self.tr("Header fields"))
-        members = Table(self.members, self, "diffShards", self.tr("Shards"))
+        self.table = RowTable(self.objects, self, "diffObjects", self.tr("Objects that differ"))
+        fields = RowTable(self.fields, self, "diffFields", self.tr("Header fields"))
+        members = RowTable(self.members, self, "diffShards", self.tr("Shards"))
         for table in (self.table, fields, members):
             table.setAlternatingRowColors(True)
             table.setTabKeyNavigation(False)

@@ -99,7 +99,7 @@ _EDGE = 8
 """Padding of a cell in pixels."""
 
 
-class CellDelegate(QStyledItemDelegate):
+class NodeDelegate(QStyledItemDelegate):
     def __init__(self, tree: StructureTree) -> None:
         super().__init__(tree)
         self._tree = tree
@@ -130,7 +130,7 @@ class CellDelegate(QStyledItemDelegate):
         option.text = text
 
 
-class NameDelegate(CellDelegate):
+class NameDelegate(NodeDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
         tree = self._tree
@@ -214,7 +214,7 @@ class StructureTree(QTreeView):
         self.colours = theme.of(self)
         self.bars: dict[SectionRole | None, tuple[QColor, QColor]] = {}
         """Edge and tint of the bar of each section; empty until the first painting."""
-        self._seen, self._longest, self._heads = [0] * len(COLUMNS), 0, list[int]()
+        self._seen, self._longest = [0] * len(COLUMNS), 0
         self._sizing, self._by_hand = False, dict[int, int]()
         self._size_soon = Debounce(self, self._size_columns)
         self._build()
@@ -248,7 +248,7 @@ class StructureTree(QTreeView):
         self.setObjectName("structureTree")
         self.setAccessibleName(self.tr("Structure of the file"))
         self.setModel(self.nodes)
-        self.setItemDelegate(CellDelegate(self))
+        self.setItemDelegate(NodeDelegate(self))
         self.setItemDelegateForColumn(0, NameDelegate(self))
         self.setUniformRowHeights(True)
         self.setIndentation(14)
@@ -331,7 +331,6 @@ class StructureTree(QTreeView):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange and hasattr(self, "_size_soon"):
-            self._heads.clear()
             self._forget_widths()
 
     def _forget_widths(self) -> None:
@@ -345,10 +344,10 @@ class StructureTree(QTreeView):
     def _measure(self) -> None:
         """Widen the columns for the rows on the screen; they do not shrink while the file is open."""
         header, metrics = self.header(), self.fontMetrics()
-        if not self._heads:
-            self._heads = [header.sectionSizeHint(column) for column in range(len(COLUMNS))]
-            self._heads[0] += self.differs.sizeHint().width() + 6
-        seen = [max(old, head) for old, head in zip(self._seen, self._heads, strict=True)]
+        # Not kept: the header gets its style later than its font.
+        heads = [header.sectionSizeHint(column) for column in range(len(COLUMNS))]
+        heads[0] += self.differs.sizeHint().width() + 6
+        seen = [max(old, head) for old, head in zip(self._seen, heads, strict=True)]
         # By pixels: `visualRect` and `indexBelow` search the parents of each row.
         height, y = max(self.visualRect(self.indexAt(QPoint(0, 0))).height(), 1), 0
         while y < self.viewport().height() and (index := self.indexAt(QPoint(0, y))).isValid():
