@@ -363,6 +363,8 @@ def test_settings_that_others_wrote_are_passed_over(
     window.actions_["restore_tabs"].setChecked(True)
     entry = {"uri": "/a", "format": None, "options": {}, "offset": 0}
     wrong: tuple[dict[str, object], ...] = ({"uri": 5}, {"format": "nonsense"}, {"options": []}, {"offset": -1})
+    # The cards of the welcome page read their samples.
+    settle(window, 40)
     for one in ({}, *(entry | each for each in wrong)):
         settings.tabs = [one]
         window.tab_memory.restore()
