@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from PySide6.QtCore import QRect
+from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
     QApplication,
@@ -84,7 +85,7 @@ def _spans(item: Item) -> list[list[Any]]:
 def _asked(shown: MainWindow) -> State:
     question = shown.panels.panel(Inspector).references
     return {
-        "leads": len(question.links) if question.status.isVisible() else -1,
+        "leads": sum(row.link is not None for row in question.page.rows) if question.clear.isVisible() else -1,
         "arrows": len(shown.session.lookup.arrows),
     }
 
@@ -122,6 +123,15 @@ def _link(shown: MainWindow, name: str) -> Where | None:
         for text in top.findChildren(WrapText):
             if text.link and text.isVisible() and text.text.startswith(name):
                 return text, text.rect()
+    page = shown.panels.panel(Inspector).references.page
+    block = page.document().begin()
+    while page.isVisible() and block.isValid():
+        for fragment in (part.fragment() for part in block):
+            if fragment.charFormat().isAnchor() and fragment.text().startswith(name):
+                cursor = QTextCursor(page.document())
+                cursor.setPosition(fragment.position() + 1)
+                return page.viewport(), page.cursorRect(cursor)
+        block = block.next()
     return None
 
 
