@@ -310,7 +310,6 @@ class _ObjectFile(io.RawIOBase):
 
 
 def open_object(shard: Shard, wanted: ObjectRef | Key) -> BinaryIO:
-    """See `Shard.open_object`."""
     ref = shard.ref_of(wanted)
     source = object_source(shard, ref, ref.key or f"row {ref.row}")
     return cast("BinaryIO", io.BufferedReader(_ObjectFile(source)))

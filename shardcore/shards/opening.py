@@ -371,8 +371,6 @@ def create(
     path, stream = (target, None) if target is None or isinstance(target, (str, os.PathLike)) else (None, target)
     if stream is not None:
         _check_writable(stream)
-    elif path is not None:
-        path = local_path(path) if os.fsdecode(os.fspath(path)).startswith("~") else path
     if folder is None:
         folder = path is not None and means_folder(path)
     if folder and not writes.folder:
@@ -386,7 +384,8 @@ def create(
         threads = jobs or min(os.cpu_count() or 1, MOST_JOBS)
         if stream is not None and not plan:
             return StreamOutput(stream, jobs=threads)
-        return Output(path, force=force, folder=folder, replaces=writes.members, planning=plan, jobs=threads)
+        final = None if path is None else local_path(path)
+        return Output(final, force=force, folder=folder, replaces=writes.members, planning=plan, jobs=threads)
 
     return create_in(output, format=format, **options)
 
@@ -419,7 +418,7 @@ def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> W
 def means_folder(target: str | os.PathLike[str]) -> bool:
     """Return whether a target is an existing folder or ends with `/`."""
     text = os.fsdecode(target)
-    return text.endswith(("/", os.sep)) or os.path.isdir(text)  # noqa: PTH112
+    return text.endswith(("/", os.sep)) or os.path.isdir(local_path(text))  # noqa: PTH112
 
 
 def locate(

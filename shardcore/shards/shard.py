@@ -415,7 +415,10 @@ class Shard(Displayed, ABC):
         return True
 
     def __len__(self) -> int:
-        """Return the number of keys of an iteration; reads as much as it does."""
+        """Return the number of keys of an iteration."""
+        if self.key_form.of_bytes is not None or self.key_form.numbers:
+            # All keys have a text form: `list` asks for the length, and need not read the keys twice.
+            return sum(map(len, self._present_rows()))
         return sum(len(rows) for rows, _ in self._keyed_rows())
 
     def __iter__(self) -> Iterator[str]:
@@ -426,11 +429,13 @@ class Shard(Displayed, ABC):
         for _, keys in self._keyed_rows():
             yield from keys
 
-    def _keyed_rows(self) -> Iterator[tuple[NDArray[np.int64], list[str]]]:
+    def _present_rows(self) -> Iterator[NDArray[np.int64]]:
         gone = [State.UNUSED, State.DELETED, *(() if self.chosen.get("deleted") else (State.TOMBSTONED,))]
         for rows in row_steps(len(self.objects)):
-            states = self.objects.columns(rows).state
-            there = rows[~in_states(states, gone)]
+            yield rows[~in_states(self.objects.columns(rows).state, gone)]
+
+    def _keyed_rows(self) -> Iterator[tuple[NDArray[np.int64], list[str]]]:
+        for there in self._present_rows():
             texts = self.objects.key_texts(there)
             if None in texts:
                 there = there[[text is not None for text in texts]]

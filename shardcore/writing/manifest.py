@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
-from shardcore.errors import FormatError, SourceError, UsageError, reason_of
+from shardcore.errors import FormatError, SourceError, UsageError, reported_as
 from shardcore.model.objects import NoObjects
 from shardcore.model.options import Option
 from shardcore.model.section import Section, SectionRole
@@ -202,18 +202,15 @@ class ManifestReader:
         return UsageError(f"{self.name}, line {number}: {why}")
 
     def _read(self) -> Generator[tuple[int, dict[str, Any]]]:
-        try:
-            if str(self._where) == "-":
-                yield from self._parsed(iter(sys.stdin))
-            else:
-                with TextIOWrapper(open_side_file(self._where, named=True), encoding="utf-8-sig") as stream:
-                    yield from self._parsed(stream)
-        except UnicodeDecodeError as error:
-            raise SourceError(f"cannot read {self.name}: it is not UTF-8 text") from error
-        except SourceError:
-            raise
-        except (OSError, ValueError) as error:
-            raise SourceError(f"cannot read {self.name}: {reason_of(error)}") from error
+        with reported_as(f"cannot read {self.name}"):
+            try:
+                if str(self._where) == "-":
+                    yield from self._parsed(iter(sys.stdin))
+                else:
+                    with TextIOWrapper(open_side_file(self._where, named=True), encoding="utf-8-sig") as stream:
+                        yield from self._parsed(stream)
+            except UnicodeDecodeError as error:
+                raise SourceError(f"cannot read {self.name}: it is not UTF-8 text") from error
 
     def _parsed(self, stream: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
         lines = enumerate(stream, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate
 from operator import attrgetter, itemgetter
 
@@ -205,7 +206,7 @@ class HitList:
 # --- differences between a sandbox and the file on disk ---
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SandboxChanges:
     new: tuple[Range, ...] = ()
     cuts: tuple[tuple[int, int], ...] = ()
@@ -213,6 +214,11 @@ class SandboxChanges:
     def inside(self, start: int, stop: int) -> Sequence[Range]:
         first = bisect_right(self.new, start, key=lambda one: one[1])
         return self.new[first : bisect_left(self.new, stop, lo=first, key=lambda one: one[0])]
+
+    @cached_property
+    def ranges(self) -> list[Range]:
+        """Changed ranges in the order of the file; an empty range stands for removed bytes."""
+        return sorted((*self.new, *((place, place) for place, _ in self.cuts)))
 
     def cuts_in(self, start: int, stop: int) -> Sequence[tuple[int, int]]:
         first = bisect_left(self.cuts, start, key=lambda one: one[0])

@@ -94,8 +94,6 @@ class SandboxShell(QObject):
         marks = self.sandbox.marks
         if marks is not self._bytes.state.sandboxed:
             self._bytes.state.set_sandboxed(marks)
-        found = () if marks is None else (*marks.new, *((place, place) for place, _ in marks.cuts))
-        self._bytes.overview.set_changed(sorted(found))
 
     def _keep_place(self) -> None:
         state = self._bytes.state

@@ -147,9 +147,13 @@ def test_anything_that_names_or_holds_bytes_opens(tmp_path: Path, monkeypatch: p
         assert not file.closed
         with os.scandir(os.fsencode(tmp_path)) as entries, shardcore.open(next(entries)) as shard:  # type: ignore[arg-type]
             assert len(shard) == 12
-        with shardcore.create("~/new.shard", format="swh"):
-            pass
-        assert (tmp_path / "new.shard").exists()
+        with (
+            shardcore.create("~/new.shard", format="swh"),
+            shardcore.create("~/set/", format="des", date="2026-01-05", n_bits=8) as writer,
+        ):
+            writer.add("a", b"hello")
+        assert (tmp_path / "new.shard").is_file()
+        assert (tmp_path / "set").is_dir()
         assert shardcore.detect(file).format == "swh"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -87,7 +87,6 @@ class Overview(QWidget):
         self._hit_xs: frozenset[int] = frozenset()
         self._mark_xs: dict[int, Severity] = {}
         self._note_xs: frozenset[int] = frozenset()
-        self._changed: tuple[tuple[int, int], ...] = ()
         state.layout_changed.connect(self._looks_changed)
         state.looks_changed.connect(self._looks_changed)
         state.view_changed.connect(self.update)
@@ -102,6 +101,10 @@ class Overview(QWidget):
     def highlights(self) -> tuple[Highlight, ...]:
         return self._state.highlights
 
+    @property
+    def _changed(self) -> Sequence[tuple[int, int]]:
+        return () if self._state.sandboxed is None else self._state.sandboxed.ranges
+
     def _looks_changed(self) -> None:
         state = self._state
         placed = state.name, state.layout.size, state.sections, state.marks, state.notes
@@ -111,6 +114,7 @@ class Overview(QWidget):
             self._placed = placed
             self._rescale()
             self.setAccessibleDescription(", ".join(self.label(section) for section in self._scale.sections))
+        self.update()
 
     def _caret_changed(self) -> None:
         self.update()
@@ -128,11 +132,6 @@ class Overview(QWidget):
         if fetched != self._fetched:
             self._fetched = fetched
             self.update()
-
-    def set_changed(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Mark ranges changed in a sandbox; an empty range marks removed bytes."""
-        self._changed = tuple(ranges)
-        self.update()
 
     def set_hits(self, offsets: Sequence[int]) -> None:
         if len(offsets) or len(self._hits):
@@ -211,7 +210,7 @@ class Overview(QWidget):
                 # Short names on a ground of their own, above the arcs.
                 short = [cut_end(section.name, _SHORT) for section in self._scale.sections]
                 paint_labels(painter, colours, self._scale, strip, short, grounded=True)
-            if self._changed and not name:
+            if not name:
                 self._paint_changed(painter, colours, strip)
         if self.hasFocus():
             painter.setPen(QPen(colours.accent, 1, Qt.PenStyle.DotLine))

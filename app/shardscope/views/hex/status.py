@@ -1,4 +1,4 @@
-"""What is told of the bytes around them: path, status line, tooltip, and the legend of their colours."""
+"""Path above the bytes, status line, tooltip, and legend of the colours."""
 
 from __future__ import annotations
 

@@ -173,7 +173,6 @@ def value_line(name: str) -> Elided:
 
 
 def selected_cells(view: QAbstractItemView, text: Callable[[int, int], str]) -> list[list[str]]:
-    """Return the texts of the selected cells, row by row."""
     cells = sorted((index.row(), index.column()) for index in view.selectedIndexes())
     return [[text(*cell) for cell in line] for _, line in groupby(cells, key=itemgetter(0))]
 

@@ -32,7 +32,7 @@ _COPIED = 100_000
 
 class ContentRows:
     by_cell = False
-    """Whether cells have bytes of their own, and rows a number."""
+    """True if each cell is stored as bytes of its own; rows are then numbered."""
 
     def __init__(self, rows: Rows) -> None:
         self.titles = tuple(rows.titles)
