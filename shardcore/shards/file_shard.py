@@ -8,26 +8,37 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import FormatError
+import numpy as np
+
+from shardcore.errors import FormatError, ShardError, SourceError
+from shardcore.model.budget import UNFORESEEN, count_source, unforeseen
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.objects import State, row_steps
 from shardcore.progress import Progress
-from shardcore.shards.shard import Shard, SourcePart
+from shardcore.shards.shard import AT_ONCE, Shard, SourcePart
 from shardcore.sources.base import read_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from numpy.typing import NDArray
+
     from shardcore.model.drawing import Sketch
     from shardcore.model.node import Node
-    from shardcore.model.objects import ObjectRef, Objects
+    from shardcore.model.objects import ObjectColumns, ObjectRef, Objects
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
     from shardcore.model.section import Section
     from shardcore.model.span import SourceName
     from shardcore.model.usage import LoadSource, Share
     from shardcore.shards.trace import LookupRecorder, Trace
+    from shardcore.sources.base import Source
+
+    I64 = NDArray[np.int64]
+
+BYTES_AT_ONCE = 4 << 20
+"""Stored bytes that are read at once."""
 
 
 class FileShard(Shard):
@@ -121,6 +132,35 @@ class FileShard(Shard):
             raise FormatError(ref.error or f"row {ref.row} has no object", span=ref.record)
         yield from read_pieces(self.file.source, ref.spans[0].start, ref.spans[0].stop)
 
+    def contents(self, rows: I64) -> Iterator[bytes | ShardError]:
+        for first in range(0, len(rows), AT_ONCE):
+            few = rows[first : first + AT_ONCE]
+            starts, stops = self._stored(self._objects.columns(few))
+            count_source(self.source)
+            stored = ranges_of(self.file.source, starts[starts >= 0], stops[starts >= 0])
+            for number, (row, start) in enumerate(zip(few.tolist(), starts.tolist(), strict=True)):
+                if start < 0:
+                    yield from super().contents(few[number : number + 1])
+                    continue
+                data = next(stored)
+                try:
+                    yield self._decoded(row, start, data)
+                except SourceError:
+                    raise
+                except ShardError as error:
+                    yield error
+                except UNFORESEEN as error:
+                    yield unforeseen(error, self.file.source.name)
+
+    def _stored(self, columns: ObjectColumns) -> tuple[I64, I64]:
+        """Return start and stop of the stored bytes of rows that `_decoded` can decode; -1 for other rows."""
+        none = np.full(len(columns), -1, np.int64)
+        return none, none
+
+    def _decoded(self, row: int, start: int, stored: bytes) -> bytes:
+        """Return the content of a row, whose stored bytes were read from the offset `start`."""
+        return stored
+
     def _verify(self, depth: Depth, progress: Progress) -> Report:
         checks = self._module("verify")
         if checks is None:
@@ -162,3 +202,26 @@ class FileShard(Shard):
 @cache
 def _module(package: str, name: str) -> Any:
     return import_module(f"{package}.{name}") if find_spec(f"{package}.{name}") is not None else None
+
+
+def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[bytes]:
+    """Yield the bytes of half-open ranges in their order; up to `BYTES_AT_ONCE` are read at once, neighbours as one."""
+    ends, first = np.cumsum(stops - starts), 0
+    while first < len(starts):
+        done = int(ends[first - 1]) if first else 0
+        last = max(int(np.searchsorted(ends, done + BYTES_AT_ONCE, "right")), first + 1)
+        order = first + np.argsort(starts[first:last], kind="stable")
+        reach = np.maximum.accumulate(stops[order])
+        heads = np.flatnonzero(np.append(True, starts[order[1:]] > reach[:-1] + source.merge_gap))
+        begins, group = starts[order[heads]], np.empty(last - first, np.int64)
+        group[order - first] = np.repeat(np.arange(len(heads)), np.diff(heads, append=len(order)))
+        blocks = source.read_many(list(zip(begins.tolist(), reach[np.append(heads[1:], 0) - 1].tolist(), strict=True)))
+        places = zip(
+            group.tolist(),
+            (starts[first:last] - begins[group]).tolist(),
+            (stops[first:last] - begins[group]).tolist(),
+            strict=True,
+        )
+        for number, start, stop in places:
+            yield blocks[number][start:stop]
+        first = last

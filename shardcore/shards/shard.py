@@ -159,12 +159,13 @@ class ShardTasks(Protocol):
         """Run a function on every shard, and yield the results in order."""
 
 
-@contextmanager
-def reading(shard: Shard) -> Iterator[None]:
-    """Read within a budget; the stored size of the file counts, even if it was read before."""
-    with budgeted():
-        count_source(shard.source)
-        yield
+def reading(shard: Shard) -> budgeted:
+    """Return the context of an operation that reads within a budget, which grows with the stored size of the file."""
+    return budgeted(source=shard.source)
+
+
+AT_ONCE = 4096
+"""Rows whose contents are read at once."""
 
 
 class Shard(Displayed, ABC):
@@ -396,7 +397,7 @@ class Shard(Displayed, ABC):
         chunks; see `ChunkGrid.read`.
         """
         if not isinstance(key, tuple):
-            return self.read(self.find(key))
+            return self.read(key)
         grid = self.chunk_grid()
         if grid is None:
             raise UsageError("its objects do not form one array")
@@ -447,8 +448,12 @@ class Shard(Displayed, ABC):
 
     def items(self) -> Iterator[tuple[str, bytes]]:
         """Iterate over keys and uncompressed contents, in the order of iteration; see `read` for errors."""
+        self.load_index()
         for rows, keys in self._keyed_rows():
-            yield from zip(keys, map(self.read, self.objects.refs(rows)), strict=True)
+            for key, data in zip(keys, self.contents(rows), strict=True):
+                if isinstance(data, ShardError):
+                    raise data
+                yield key, data
 
     def values(self) -> Iterator[bytes]:
         """Iterate over the uncompressed contents, in the order of iteration."""
@@ -556,7 +561,30 @@ class Shard(Displayed, ABC):
             FormatError: The stored bytes are corrupt.
             SourceError: The bytes cannot be read.
         """
-        return b"".join(bounded(self, self.ref_of(ref), limit))
+        return b"".join(bounded(self, ref, limit)) if isinstance(ref, ObjectRef) else self._read_key(ref, limit)
+
+    def _read_key(self, key: Key, limit: int) -> bytes:
+        return b"".join(bounded(self, self.find(key), limit))
+
+    def contents(self, rows: NDArray[np.int64]) -> Iterator[bytes | ShardError]:
+        """Yield the uncompressed content of many rows, or the error of a row, in their order.
+
+        Contents that are near each other in the file are read at once; for large ones use `stream`.
+
+        Raises:
+            SourceError: The bytes cannot be read.
+        """
+        for first in range(0, len(rows), AT_ONCE):
+            for ref in self.objects.each_ref(rows[first : first + AT_ONCE], sizes=False):
+                yield ref if isinstance(ref, ShardError) else self._content_or_error(ref)
+
+    def _content_or_error(self, ref: ObjectRef) -> bytes | ShardError:
+        try:
+            return self.read(ref)
+        except SourceError:
+            raise
+        except ShardError as error:
+            return error
 
     def array(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
         """Return an object as a read-only NumPy array.

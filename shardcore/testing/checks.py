@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from shardcore.errors import ConnectionFailed, KeyAbsent
+from shardcore.errors import ConnectionFailed, KeyAbsent, ShardError
 from shardcore.model.finding import Depth, Report
 from shardcore.model.node import Children, Node
 from shardcore.model.objects import State
@@ -206,6 +206,19 @@ def check_mapping(shard: Shard, keys: Sequence[str], absent: Sequence[str]) -> N
         assert str(caught.value) == caught.value.placed
     unused = (State.UNUSED, State.DELETED, *(() if shard.chosen.get("deleted") else (State.TOMBSTONED,)))
     assert list(shard) == [ref.key for ref in shard.objects if ref.key is not None and ref.state not in unused]
+
+
+def check_contents(shard: Shard, rows: Sequence[int]) -> None:
+    """Assert that contents read together equal those read one by one, errors included."""
+
+    def alone(row: int) -> bytes | str:
+        try:
+            return shard.read(shard.objects.ref(row))
+        except ShardError as error:
+            return error.placed
+
+    together = [one.placed if isinstance(one, ShardError) else one for one in shard.contents(np.array(rows, np.int64))]
+    assert together == list(map(alone, rows))
 
 
 LONGEST_WHY = 130

@@ -26,6 +26,7 @@ from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.testing.checks import (
     check_columns,
+    check_contents,
     check_explained,
     check_lost_connection,
     check_mapping,
@@ -162,6 +163,8 @@ def _actions(shard: Shard, thorough: bool) -> Iterator[Callable[[], object]]:
             except ShardError:
                 continue
 
+        check_contents(shard, random.Random(1).sample(range(len(shard.objects)), min(len(shard.objects), 12)))
+
     yield look
     yield list_objects
     yield read_objects
@@ -228,6 +231,8 @@ class CommonContract(SampleContract):
         """`shard[key]` and `key in shard` accept text and the stored form."""
         with self.opened(sample) as shard:
             check_mapping(shard, live_keys(shard)[:5], self.absent)
+            rows = range(min(len(shard.objects), rounds(2000, 50)))
+            check_contents(shard, random.Random(1).sample(rows, len(rows)))
 
     def test_columns_agree_with_references(self, sample: Path) -> None:
         with indexed(self.opened(sample)) as shard:

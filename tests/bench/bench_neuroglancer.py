@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import shardcore
 from shardcore.errors import ShardError
 from tests.bench.figures import Figure, best_of, sharding
@@ -76,7 +78,7 @@ def list_with_tensorstore(folder: Path) -> None:
 def read_with_ours(folder: Path) -> list[tuple[int, bytes | ShardError]]:
     """All values, decoded, with their rows."""
     with shardcore.open(folder / "0.shard") as shard:
-        return list(shard.contents())
+        return list(shard.contents(np.arange(len(shard.objects))))
 
 
 def check_ours(folder: Path, labels: dict[int, bytes]) -> None:

@@ -241,7 +241,7 @@ class Entries:
     # --- faults ---------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _faults(self) -> NDArray[np.uint8]:
+    def faults(self) -> NDArray[np.uint8]:
         c, stop = self.columns, np.uint64(self.data_stop)
         faults = np.zeros(len(self), np.uint8)
         faults[(c.codec == 0) & (c.size != c.length)] = PayloadFault.SIZE
@@ -256,7 +256,7 @@ class Entries:
         if c.big[row]:
             bad_hash = "the hash of the BigFile is not 64 hex digits, so it is not read"
             return "" if layout.is_hash(self.hash(row)) else bad_hash
-        fault = int(self._faults[row])
+        fault = int(self.faults[row])
         if fault == PayloadFault.OUTSIDE:
             payload = self.payload(row)
             ends = ends_text(payload.start, payload.stop)
@@ -274,7 +274,7 @@ class Entries:
 
     def unreadable(self, rows: Rows) -> NDArray[np.bool_]:
         c = self.columns
-        bad = self._faults[rows] != PayloadFault.NONE
+        bad = self.faults[rows] != PayloadFault.NONE
         if len(big := np.flatnonzero(c.big[rows])):
             good = c.hash_length[rows[big]] == layout.HASH_LENGTH
             if len(starts := c.hash_start[rows[big[good]]]):
@@ -359,6 +359,16 @@ class Entries:
                 found[number] = rows[first:last]
         return found
 
+    def last_row_of(self, uid: bytes) -> int:
+        """Return the last row of a uid, the one that readers use; -1 if no entry has it."""
+        kept = self._by_length.get(len(uid))
+        if kept is None:
+            rows = self.rows_of((uid,))[0]
+            return int(rows[-1]) if len(rows) else -1
+        rows, texts = kept
+        at = int(texts.searchsorted(uid, "right")) - 1
+        return int(rows[at]) if at >= 0 and texts[at] == uid.rstrip(b"\0") else -1
+
     def duplicates(self) -> list[Rows]:
         """Return the rows of each uid that several entries have."""
         groups: list[Rows] = []
@@ -402,7 +412,7 @@ class Entries:
     def by_offset(self) -> Rows:
         """Return the rows of inline objects with a payload in the data section, sorted by offset."""
         c = self.columns
-        rows = np.flatnonzero(~c.big & (c.length > 0) & (self._faults != PayloadFault.OUTSIDE))
+        rows = np.flatnonzero(~c.big & (c.length > 0) & (self.faults != PayloadFault.OUTSIDE))
         return np.asarray(rows[np.lexsort((rows, c.offset[rows]))])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.decompress import decompress_shown, decompress_stream
+from shardcore.codecs.decompress import decompress, decompress_shown, decompress_stream
 from shardcore.errors import (
     BadChecksum,
     ExternalMissing,
@@ -154,7 +154,8 @@ class DesFile:
             text = f"deletions are unknown: {error.message}"
             kind = SourceError if isinstance(error, SourceError) else FormatError
             raise kind(text, remedy=Remedy.DELETED)
-        rows = self.tombstoned
+        if not len(rows := self.tombstoned):
+            return
         at = int(np.searchsorted(rows, row))
         if at < len(rows) and rows[at] == row:
             text = f"{short(self.uid(row))} was deleted ({self.tombstone(row)})"
@@ -182,6 +183,23 @@ class DesFile:
         if limit is not None:
             return decompress_stream(codec, stored, limit=limit, span=place)
         return decompress_stream(codec, stored, limit=size, expected=size, span=place)
+
+    def read_plain(self, row: int, limit: int) -> bytes | None:
+        """Return an inline content that is stored uncompressed; None for others, and for more than `limit` bytes."""
+        self.check_allowed(row)
+        c = self.entries.columns
+        if c.big[row] or c.codec[row] or c.size[row] > limit or self.entries.faults[row]:
+            return None
+        start = int(c.offset[row])
+        return self.source.read(start, start + int(c.length[row]))
+
+    def decode(self, row: int, stored: bytes) -> bytes:
+        """Return the content of a valid inline entry from its stored bytes."""
+        code = self.entries.columns.codec[row]
+        if not code:
+            return stored
+        size = int(self.entries.columns.size[row])
+        return decompress(CODECS[code], stored, limit=size, expected=size, span=self.entries.payload(row))
 
     def _checked_payload(self, row: int) -> tuple[Span, str, int]:
         """Return payload, codec and declared uncompressed size of an inline object; raise FormatError if invalid."""

@@ -19,13 +19,16 @@ from shardcore.formats.des.routing import ShardName, uid_bytes
 from shardcore.formats.des.sidecar import checksum_in
 from shardcore.formats.des.tree import DesTree
 from shardcore.model.computed_children import field_nodes
+from shardcore.model.keys import Key
 from shardcore.model.node import Node
+from shardcore.model.objects import ObjectColumns, State
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.model.text import plural
 from shardcore.progress import Progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.open_context import Draft, OpenContext
+from shardcore.shards.shard import reading
 
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
@@ -82,6 +85,22 @@ class DesShard(FileShard):
             SourceError: The bytes cannot be read.
         """
         return self.file.stream(ref.row)
+
+    def _read_key(self, key: Key, limit: int) -> bytes:
+        """Return the content of a key; without an `ObjectRef` if the content is stored uncompressed and not deleted."""
+        with reading(self):
+            row = self.file.entries.last_row_of(uid_bytes(self.key_text(key)))
+            data = self.file.read_plain(row, limit) if row >= 0 else None
+        return super()._read_key(key, limit) if data is None else data
+
+    def _stored(self, columns: ObjectColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        live = columns.state == State.LIVE
+        if not self.file.deleted and self.file.sidecar_error is not None:
+            live = np.zeros(len(columns), bool)
+        return np.where(live, columns.start, -1), np.where(live, columns.stop, -1)
+
+    def _decoded(self, row: int, start: int, stored: bytes) -> bytes:
+        return self.file.decode(row, stored)
 
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         """Return a range of the content. Uncompressed payloads and BigFiles are read only in this range, unverified."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.decompress import decompress
 from shardcore.errors import (
     FormatError,
     LimitExceeded,
@@ -41,7 +42,7 @@ from shardcore.formats.neuroglancer.tree import NeuroglancerTree
 from shardcore.model.content_layout import RAW
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS
-from shardcore.model.objects import ObjectRef, State
+from shardcore.model.objects import ObjectColumns, ObjectRef, State
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.model.text import plural, short
@@ -188,8 +189,12 @@ class NeuroglancerShard(OriginDetails, SpaceShard):
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         return self.file.stream(_content(ref))
 
-    def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
-        return self.file.contents(rows)
+    def _stored(self, columns: ObjectColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        live = columns.state == State.LIVE
+        return np.where(live, columns.start, -1), np.where(live, columns.stop, -1)
+
+    def _decoded(self, row: int, start: int, stored: bytes) -> bytes:
+        return decompress(self.file.codec, stored, limit=1 << 62, span=Span("", start, start + len(stored)))
 
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         if ref.codec != "none":

@@ -353,7 +353,8 @@ class SwhLookup:
         return KeyCompared(placed, row["key"], row["offset"], state, missing)
 
     def _object(self, key: str, slot: int, offset: int, source: Source, guess: int) -> ObjectRef:
-        """Read the length and up to `guess` bytes of content in one request."""
+        """Read the length, from a remote file with up to `guess` bytes of content in one request."""
+        guess = 0 if source.near else guess
         window = source.read(offset, min(offset + OBJECT.size + guess, self._layout.index_start))
         size = int(OBJECT.read_one(window, place=Span("", offset, offset + len(window)))["size"])
         if (error := self._layout.too_long(offset, size)) is not None:

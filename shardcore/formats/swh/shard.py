@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded, Truncated
 from shardcore.formats.swh import hash_section, layout
-from shardcore.formats.swh.file import KEY_FORM, SwhFile, SwhObjects
+from shardcore.formats.swh.file import KEY_FORM, SwhFile, SwhObjects, check_length
 from shardcore.formats.swh.lookup import SwhLookup
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
+from shardcore.model.objects import ObjectColumns, State
 from shardcore.model.section import laid_out
+from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
@@ -64,6 +66,16 @@ class SwhShard(FileShard):
 
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         return self.file.pieces(self._objects.content_of(ref))
+
+    def _stored(self, columns: ObjectColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        columns, live = self._objects.with_sizes(columns), columns.state == State.LIVE
+        return np.where(live, columns.start - layout.OBJECT.size, -1), np.where(live, columns.stop, -1)
+
+    def _decoded(self, row: int, start: int, stored: bytes) -> bytes:
+        lead = layout.OBJECT.size
+        if layout.OBJECT.packer.unpack_from(stored)[0] != len(stored) - lead:
+            check_length(stored, Span("", start + lead, start + len(stored)))
+        return stored[lead:]
 
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         content = self._objects.content_of(ref)
