@@ -46,10 +46,10 @@ from shardcore.shards.format import Format
 from shardcore.shards.opening import means_folder, opening
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.registry import format_of, writes_of
-from shardcore.shards.shard import Shard, Work
+from shardcore.shards.shard import AT_ONCE, Shard, Work
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.declaration import KeyRule, Writes
-from shardcore.writing.inputs import Content, InputItem, LeftOut, opened, overwrite_error
+from shardcore.writing.inputs import SMALL_FILE, Content, InputBatch, InputItem, LeftOut, opened, overwrite_error
 from shardcore.writing.manifest import KNOWN, Loss, LossKind, ManifestReader, SourceRecord
 from shardcore.writing.temporary import STREAM_PIECE
 from shardcore.writing.temporary_names import inode_of
@@ -69,10 +69,19 @@ class SourceObject:
 
 
 class ConvertSource(ABC):
-    """Objects to convert. `total` is None if unknown; `left` (number left out per reason) is complete at the end."""
+    """Objects to convert.
+
+    Attributes:
+        total: Number of objects; None if unknown.
+        left: Number left out per reason; complete at the end.
+        batched: Whether `objects` may yield batches, for a target that stores keys as they are.
+        checksum: Checksum of the contents of batches; see `Shard.checksum`.
+    """
 
     def __init__(self, request: ObjectsRequest) -> None:
         self.total: int | None = None
+        self.batched = False
+        self.checksum = ""
         self.left = Counter[str]()
         self._request = request
 
@@ -81,7 +90,7 @@ class ConvertSource(ABC):
         """Return the reason why a key is invalid in a format; empty if all keys are valid."""
 
     @abstractmethod
-    def objects(self) -> Generator[SourceObject]:
+    def objects(self) -> Generator[SourceObject | InputBatch]:
         """Yield the objects; each must be read before the next one is requested."""
 
     @abstractmethod
@@ -111,12 +120,16 @@ class FromShard(ConvertSource):
             return unfit_key_of(self._shard.views[:1], format)
         return first_unfit_key(self._shard, self._rows, format)
 
-    def objects(self) -> Generator[SourceObject]:
+    def objects(self) -> Generator[SourceObject | InputBatch]:
         if self._rows is None:
             whole = self._shard.find(self._shard.views[0])
             yield _read_later(self._shard, whole, self._request, self._shard.checksum)
             return
-        yield from _in_turn(self._shard, self._rows, self._request)
+        self.checksum = self._shard.checksum
+        if self.batched and not self._request.unread and self._shard.source is not None and self._shard.source.near:
+            yield from _batched(self._shard, self._rows, self._request)
+        else:
+            yield from _in_turn(self._shard, self._rows, self._request)
 
     def expected(self, done: int) -> int:
         return self.total or 0
@@ -210,6 +223,30 @@ def _in_turn(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> 
         yield _read_later(shard, ref, request, member.checksum)
 
 
+def _batched(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> Iterator[SourceObject | InputBatch]:
+    """Yield objects in turn; small ones without metadata in batches."""
+    for first in range(0, len(rows), AT_ONCE):
+        few = rows[first : first + AT_ONCE]
+        columns = shard.objects.columns(few, sizes=True)
+        bare = shard.bare(columns) & (columns.size >= 0) & (columns.size <= SMALL_FILE)
+        for run in np.split(few, np.flatnonzero(bare[1:] != bare[:-1]) + 1):
+            if not bare[run[0] == few][0]:
+                yield from _in_turn(shard, run, request)
+                continue
+            batch, size = InputBatch([], []), 0
+            for key, data in zip(shard.objects.key_texts(run), shard.contents(run), strict=True):
+                if isinstance(data, ShardError):
+                    raise data
+                batch.keys.append(key or "")
+                batch.contents.append(data)
+                size += len(data)
+                if size >= BATCH_BYTES:
+                    yield batch
+                    batch, size = InputBatch([], []), 0
+            if batch.keys:
+                yield batch
+
+
 def _read_later(shard: Shard, ref: ObjectRef, request: ObjectsRequest, checksum: str) -> SourceObject:
 
     def content(part: str) -> Content:
@@ -260,6 +297,9 @@ MOST_NAMED = 8
 """Names listed in the message about a lost setting."""
 
 LONGEST_NAME = 40
+
+BATCH_BYTES = 4 << 20
+"""Bytes of small objects that are passed to the writer at once."""
 
 NOTHING: tuple[Any, ...] = (None, "", "none", {}, [])
 """Metadata values that mean the same as a missing value."""
@@ -530,11 +570,18 @@ class _Source:
             self._checksum = KeyChoice.SHA256.value
         return values
 
-    def items(self) -> Generator[InputItem]:
+    def items(self) -> Generator[InputItem | InputBatch]:
         known: set[bytes] = set()
         number = 0
+        as_is = self._choice is KeyChoice.AS_IS and self._writes.keys is not KeyRule.NONE
+        self._objects.batched = as_is and self._earlier is None
         with closing(self._objects.objects()) as objects:
             for source in objects:
+                if isinstance(source, InputBatch):
+                    self._compare_checksum(self._objects.checksum, len(source.keys))
+                    yield source
+                    number += len(source.keys)
+                    continue
                 self._compare(source.record)
                 if self._earlier is not None:
                     for one, line, parts in self._earlier.of(source):
@@ -590,8 +637,11 @@ class _Source:
     def _compare(self, record: ObjectRecord) -> None:
         if record.ref.state is State.TOMBSTONED:
             self._revived += 1
-        if self._earlier is None and strength(record.checksum) > strength(self._checksum):
-            self._weaker[record.checksum] += 1
+        self._compare_checksum(record.checksum)
+
+    def _compare_checksum(self, checksum: str, objects: int = 1) -> None:
+        if self._earlier is None and strength(checksum) > strength(self._checksum):
+            self._weaker[checksum] += objects
 
     def _restored(self, source: SourceObject, line: dict[str, Any], parts: dict[str, Content]) -> InputItem:
         record, key = source.record, line.get("key")
@@ -687,7 +737,9 @@ def strength(checksum: str) -> int:
     return CHECKSUMS.index(checksum) if checksum in CHECKSUMS else 0
 
 
-def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> Generator[InputItem]:
+def _limited(
+    items: Generator[InputItem | InputBatch], budget: Budget, limit: int | None
+) -> Generator[InputItem | InputBatch]:
     """Limit the total uncompressed bytes, since a few stored bytes can expand to any number."""
     total = 0
 
@@ -717,6 +769,10 @@ def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> 
 
     with closing(items):
         for item in items:
+            if isinstance(item, InputBatch):
+                count(sum(map(len, item.contents)))
+                yield item
+                continue
             count(len(item.content) if isinstance(item.content, bytes) else 0)
             parts = {part: counted(content) for part, content in item.parts.items()}
             yield replace(item, content=counted(item.content), parts=parts)

@@ -24,6 +24,7 @@ from shardcore.shards.registry import format_of, writes_of
 from shardcore.writing.declaration import Writes
 from shardcore.writing.inputs import (
     FormatInputs,
+    InputBatch,
     InputItem,
     LeftOut,
     Replaced,
@@ -190,7 +191,7 @@ def _unread(items: Iterable[InputItem], left_out: LeftOut) -> Iterator[InputItem
 def write_items(
     found: Format,
     out: str | Path,
-    items: Iterable[InputItem],
+    items: Iterable[InputItem | InputBatch],
     options: Mapping[str, Any],
     *,
     force: bool = False,
@@ -234,7 +235,7 @@ def write_items(
 def add_items(
     writer: Writer,
     found: Format,
-    items: Iterable[InputItem],
+    items: Iterable[InputItem | InputBatch],
     result: ResultManifest,
     left_out: LeftOut,
     *,
@@ -242,9 +243,14 @@ def add_items(
     progress: Progress = no_progress,
 ) -> None:
     check = writes_of(found).check_key if left_out.skip else None
-    added = False
-    for number, item in enumerate(items):
+    added, number = False, 0
+    for item in items:
         progress(number, max(total, number + 1))
+        if isinstance(item, InputBatch):
+            result.note_batch(item, writer.add_many(item.keys, item.contents))
+            number += len(item.keys)
+            continue
+        number += 1
         try:
             if check is not None:
                 _check_key(check, item)

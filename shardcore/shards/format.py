@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -135,8 +136,13 @@ def lazily(place: str) -> Callable[..., Any]:
     Listing the formats must be fast, while opening and writing import NumPy and codecs.
     """
 
-    def call(*arguments: Any, **named: Any) -> Any:
+    @cache
+    def found() -> Callable[..., Any]:
         module, _, name = place.partition(":")
-        return getattr(import_module(module), name)(*arguments, **named)
+        function: Callable[..., Any] = getattr(import_module(module), name)
+        return function
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        return found()(*arguments, **named)
 
     return call

@@ -20,7 +20,7 @@ from shardcore.model.budget import UNFORESEEN, OverBudget, budgeted, count_sourc
 from shardcore.model.finding import Depth, Finding, Findings, Report, Severity, collecting
 from shardcore.model.keys import Key, KeyForm, several
 from shardcore.model.node import Node, fields_of, path_to, runs_of
-from shardcore.model.objects import ObjectRef, Objects, State, in_states, row_steps
+from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State, in_states, row_steps
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import Displayed, plural, short, without_secrets
@@ -164,7 +164,7 @@ def reading(shard: Shard) -> budgeted:
     return budgeted(source=shard.source)
 
 
-AT_ONCE = 4096
+AT_ONCE = 1 << 14
 """Rows whose contents are read at once."""
 
 
@@ -742,6 +742,10 @@ class Shard(Displayed, ABC):
                 # There is no source of these decoded bytes: return the stored object.
                 return (ContentPart(0, ref.size, stored),)
         return (ContentPart(0, ref.size, stored),)
+
+    def bare(self, columns: ObjectColumns) -> NDArray[np.bool_]:
+        """Return a mask of the live objects that have a key and a content, but neither metadata (`facts`) nor parts."""
+        return np.zeros(len(columns), np.bool_)
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         """Return the metadata of an object as JSON values, for packing the object again. Reads no more than its row.

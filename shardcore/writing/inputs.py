@@ -120,6 +120,17 @@ class InputItem:
 
 
 @dataclass(frozen=True, slots=True)
+class InputBatch:
+    """Small objects that are only keys and contents; a writer adds them at once."""
+
+    keys: list[str]
+    contents: list[bytes]
+
+    def items(self) -> Iterator[InputItem]:
+        return (InputItem(key, data, key, key) for key, data in zip(self.keys, self.contents, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
 class FormatInputs:
     """Inputs after conversion by a rule of the format.
 

@@ -20,7 +20,7 @@ from shardcore.model.options import Option
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.text import short
 from shardcore.sources.local import open_side_file
-from shardcore.writing.inputs import NOTHING_STATED, InputItem, LeftOut, Skipped, Stated
+from shardcore.writing.inputs import NOTHING_STATED, InputBatch, InputItem, LeftOut, Skipped, Stated
 from shardcore.writing.output import Output
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining, TemporaryFile, exists_error, is_replaceable
@@ -326,6 +326,14 @@ class ResultManifest:
         if self._all:
             line = {"path": item.origin} | line
         self._line({name: value for name, value in line.items() if value is not None or name == "key"})
+
+    def note_batch(self, batch: InputBatch, stored: Sequence[str]) -> None:
+        """Record objects, each of which is one row; see `note`."""
+        if stored == batch.keys and not self._all:
+            self._row += len(stored)
+            return
+        for item, key in zip(batch.items(), stored, strict=True):
+            self.note(item, key)
 
     def end(self, skipped: Sequence[Skipped] = ()) -> None:
         losses = self._source.losses() if self._source is not None else ()

@@ -112,6 +112,10 @@ class DesShard(FileShard):
         created_at = layout.created_at_of(meta) or self._date
         return {"meta": meta} | ({"created_at": created_at} if created_at else {}) | {"codec": ref.codec}
 
+    def bare(self, columns: ObjectColumns) -> NDArray[np.bool_]:
+        plain = (columns.state == State.LIVE) & (columns.codec == 0) & (not self._date)
+        return plain & (self.file.entries.columns.meta_length[columns.row] == 0)
+
     @cached_property
     def _date(self) -> str:
         name = ShardName.parse(self.file.source.name)

@@ -189,6 +189,9 @@ class NeuroglancerShard(OriginDetails, SpaceShard):
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         return self.file.stream(_content(ref))
 
+    def bare(self, columns: ObjectColumns) -> NDArray[np.bool_]:
+        return (columns.state == State.LIVE) & (not self.file.is_mesh)
+
     def _stored(self, columns: ObjectColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         live = columns.state == State.LIVE
         return np.where(live, columns.start, -1), np.where(live, columns.stop, -1)

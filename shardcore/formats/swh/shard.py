@@ -67,6 +67,9 @@ class SwhShard(FileShard):
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         return self.file.pieces(self._objects.content_of(ref))
 
+    def bare(self, columns: ObjectColumns) -> NDArray[np.bool_]:
+        return columns.state == State.LIVE
+
     def _stored(self, columns: ObjectColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         columns, live = self._objects.with_sizes(columns), columns.state == State.LIVE
         return np.where(live, columns.start - layout.OBJECT.size, -1), np.where(live, columns.stop, -1)
