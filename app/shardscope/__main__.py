@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardcore import RemoteOptions, UsageError
+from shardcore.system import single_blas_thread
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
@@ -105,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return the exit code: 0 success, 1 screenshot failed, 2 usage error, no display or no Qt."""
+    single_blas_thread()
     options = parser()
     given = options.parse_args(arguments)
     given.remote = remote_options_of(options, given)

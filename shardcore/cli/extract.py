@@ -108,7 +108,7 @@ def ls(
                 shard.load_index(progress)
         errors += warn_unreadable(shard)
         code = kind_code(shard, kind)
-        for columns, keys in shown_rows(shard, code, skip, limit, hidden, keys=not json and not digest):
+        for columns, keys in shown_rows(shard, code, skip, limit, hidden, keys=not digest):
             errors += list_rows(
                 shard, columns, keys, as_json=json, digest=digest is not None, without_content=bare, human=human
             )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
+from json.encoder import encode_basestring_ascii as quoted
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.cli.output import (
     error_line,
@@ -105,19 +107,57 @@ def list_rows(
     if not as_json and not digest:
         _print_columns(columns, keys, shard.objects.kinds, human=human)
         return damaged
+    if not digest:
+        return _print_json(shard, columns, keys, member)
     asked = RowsRequest(refs=True, digest=digest, bare=tuple(without_content))
     errors = 0
 
     def line(row: ObjectRow) -> dict[str, Any]:
         return _line(with_digest(shard, row, asked) if digest else row, member)
 
-    rows = object_rows(shard, columns.row)
-    things = fetched_ahead(shard, rows, attrgetter("ref")) if digest else rows
-    with closing(in_order(line, things, shard.jobs if digest else 1)) as lines:
+    things = fetched_ahead(shard, object_rows(shard, columns.row), attrgetter("ref"))
+    with closing(in_order(line, things, shard.jobs)) as lines:
         for found in lines:
             errors += "error" in found
             _print_row(found, as_json=as_json, human=human)
     return errors
+
+
+_JSON_ROW = (
+    '{"key": %s, "kind": %s, "state": "live", "size": %s, "stored_size": %s, "start": %s, "stop": %s, "codec": %s'
+)
+
+
+def _print_json(shard: Shard, columns: ObjectColumns, keys: Sequence[str | None], member: str) -> int:
+    """Print rows as JSON lines; return the number of errors. Only rows that are not `bare` need an `ObjectRef`."""
+    bare, errors = shard.bare(columns), 0
+    for run in np.split(np.arange(len(columns)), np.flatnonzero(bare[1:] != bare[:-1]) + 1):
+        part, texts = columns.take(run), keys[run[0] : run[-1] + 1]
+        if bare[run[0]]:
+            sys.stdout.write(_bare_lines(shard, part, texts, member))
+            continue
+        for row in object_rows(shard, part.row):
+            line = _line(row, member)
+            errors += "error" in line
+            print_json(line)
+    return errors
+
+
+def _bare_lines(shard: Shard, columns: ObjectColumns, keys: Sequence[str | None], member: str) -> str:
+    kinds, codecs = (list(map(quoted, names)) for names in (shard.objects.kinds, shard.objects.codecs))
+    rows = zip(
+        map(quoted, keys),
+        map(kinds.__getitem__, columns.kind.tolist()),
+        *(_or_null(column) for column in (columns.size, columns.stored_size, columns.start, columns.stop)),
+        map(codecs.__getitem__, columns.codec.tolist()),
+        strict=True,
+    )
+    template = f'{_JSON_ROW}, "shard": {quoted(member).replace("%", "%%")}}}\n'
+    return "".join([template % row for row in rows])
+
+
+def _or_null(column: NDArray[np.int64]) -> list[int | str]:
+    return [number if number >= 0 else "null" for number in column.tolist()]
 
 
 def list_members(

@@ -29,7 +29,7 @@ from shardcore.errors import (
 )
 from shardcore.model.budget import budgeted
 from shardcore.model.text import shell_line, typed, without_secrets
-from shardcore.system import allow_many_files, ending_signals
+from shardcore.system import allow_many_files, ending_signals, single_blas_thread
 
 
 class FastConversion:
@@ -353,6 +353,7 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     allow_many_files(MANY_FILES)
+    single_blas_thread()
     for number in ending_signals():
         signal.signal(number, _terminate)
     sys.exit(run())
