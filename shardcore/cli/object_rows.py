@@ -131,7 +131,7 @@ _JSON_ROW = (
 def _print_json(shard: Shard, columns: ObjectColumns, keys: Sequence[str | None], member: str) -> int:
     """Print rows as JSON lines; return the number of errors. Only rows that are not `bare` need an `ObjectRef`."""
     bare, errors = shard.bare(columns), 0
-    for run in np.split(np.arange(len(columns)), np.flatnonzero(bare[1:] != bare[:-1]) + 1):
+    for run in np.split(np.arange(len(columns)), np.flatnonzero(bare[1:] != bare[:-1]) + 1) if len(columns) else ():
         part, texts = columns.take(run), keys[run[0] : run[-1] + 1]
         if bare[run[0]]:
             sys.stdout.write(_bare_lines(shard, part, texts, member))
