@@ -66,27 +66,44 @@ class DesObjects(Objects):
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
         entries, columns, keys = self._entries, self.columns(rows), self._entries.uids(rows)
-        for number, (row, key) in enumerate(zip(rows.tolist(), keys, strict=True)):
-            error = entries.problem(row) or ("" if key is not None else "the uid is not UTF-8")
-            try:
-                meta = entries.meta(row)
-            except FormatError as invalid:
-                meta, error = {}, error or invalid.message
-            record = entries.span(row)
-            start, stop, size = (int(column[number]) for column in (columns.start, columns.stop, columns.size))
-            yield ObjectRef(
-                key,
-                row,
-                (self._content_span(row, record, start, stop, size), record),
-                size,
-                int(columns.stored_size[number]),
-                self.codecs[columns.codec[number]],
-                State(int(columns.state[number])),
-                self.kinds[columns.kind[number]],
-                error=error,
-                extras=self._extras(row, key, meta),
-                record=record,
-            )
+        c, walk = entries.columns, entries.walk
+        # Inline, intact, and without metadata: nothing to parse.
+        simple = (columns.state == State.LIVE) & (c.meta_length[rows] == 0) & (self._file.sidecar is None)
+        fields = (columns.start, columns.stop, columns.size, columns.stored_size, columns.codec, c.flags[rows])
+        places = (walk.starts[rows] + entries.data_stop, walk.stops[rows] + entries.data_stop, c.compressed[rows])
+        lists = (column.tolist() for column in (rows, *fields, *places, simple))
+        for number, (key, row, start, stop, size, stored, codec, flags, first, last, compressed, plain) in enumerate(
+            zip(keys, *lists, strict=True)
+        ):
+            record = Span("", first, last)
+            if not plain:
+                yield self._ref(columns.take([number]), key, record)
+                continue
+            extras = {"meta": {}, "flags": flags, "compressed_size": compressed, "uncompressed_size": size}
+            spans, name = (Span("", start, stop), record), self.codecs[codec]
+            yield ObjectRef(key, row, spans, size, stored, name, extras=extras, record=record)
+
+    def _ref(self, columns: ObjectColumns, key: str | None, record: Span) -> ObjectRef:
+        entries, row, size = self._entries, int(columns.row[0]), int(columns.size[0])
+        error = entries.problem(row) or ("" if key is not None else "the uid is not UTF-8")
+        try:
+            meta = entries.meta(row)
+        except FormatError as invalid:
+            meta, error = {}, error or invalid.message
+        content = self._content_span(row, record, int(columns.start[0]), int(columns.stop[0]), size)
+        return ObjectRef(
+            key,
+            row,
+            (content, record),
+            size,
+            int(columns.stored_size[0]),
+            self.codecs[columns.codec[0]],
+            State(int(columns.state[0])),
+            self.kinds[columns.kind[0]],
+            error=error,
+            extras=self._extras(row, key, meta),
+            record=record,
+        )
 
     def _content_span(self, row: int, record: Span, start: int, stop: int, size: int) -> Span:
         if start >= 0:
