@@ -142,7 +142,7 @@ class Writer(ABC):
         values = read_options(self.declared, facts, OptionPurpose.FACT, who) if facts else {}
         return self._add(key, data, More(label, name, parts or {}, {k: v for k, v in values.items() if v is not None}))
 
-    def add_many(self, keys: Sequence[Key] | None, contents: Sequence[bytes]) -> list[str]:
+    def add_many(self, keys: Sequence[Key] | None, contents: Sequence[bytes]) -> Sequence[str]:
         """Add many small objects at once, which is faster.
 
         Args:
@@ -165,7 +165,7 @@ class Writer(ABC):
         texts = [key if isinstance(key, str) else self.key_form.text(key, "new") for key in keys]
         return self._add_many(texts, contents)
 
-    def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
+    def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> Sequence[str]:
         given = keys if keys is not None else [None] * len(contents)
         return [self._add(key, data, BARE) for key, data in zip(given, contents, strict=True)]
 

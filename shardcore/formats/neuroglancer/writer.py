@@ -182,7 +182,7 @@ class NeuroglancerWriter(Writer):
         self.exact = self.exact and values.exact
         return found
 
-    def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
+    def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> Sequence[str]:
         if keys is None or len(self._values) > 1 or not self._first.takes_many(contents):
             return super()._add_many(keys, contents)
         return self._first.add_many(keys, contents)

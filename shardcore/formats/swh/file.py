@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -543,6 +543,31 @@ KEY_FORM = KeyForm(of_bytes=bytes.hex, to_raw=key_bytes)
 
 def key_rows(raw: bytes) -> list[str]:
     return raw.hex(" ", 32).split()
+
+
+class HexKeys(Sequence[str]):
+    """Keys of 32 bytes as text, created on access: a million texts take 113 MB."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+
+    def __len__(self) -> int:
+        return len(self._raw) // 32
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        rows = range(len(self))[place]
+        if isinstance(rows, int):
+            return self._raw[32 * rows : 32 * rows + 32].hex()
+        return [self[row] for row in rows]
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def checked_key(key: str) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shardcore.errors import Remedy, UsageError
 from shardcore.formats.swh import layout
 from shardcore.formats.swh.chd import FIRST_SEED, build, find_duplicates
-from shardcore.formats.swh.file import KEY_FORM, key_bytes, key_rows, live_ref, many_key_bytes
+from shardcore.formats.swh.file import KEY_FORM, HexKeys, key_bytes, key_rows, live_ref, many_key_bytes
 from shardcore.formats.swh.hash_section import encode, write_hash_section
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
 from shardcore.model.section import tile
@@ -119,29 +119,26 @@ class SwhWriter(Writer):
         self._left_out += known
         return known
 
-    def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
+    def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> Sequence[str]:
         if self._seen is not None:
             return super()._add_many(keys, contents)
-        raw = digests = b"".join([_sha256(data).digest() for data in contents])
+        given, begin = b"", len(self._keys)
         if keys is not None:
+            given = many_key_bytes(keys)
             self.expected.add(CONTENT_HASH)
-            raw = many_key_bytes(keys)
+        for first in range(0, len(contents), MANY_OBJECTS):
+            few = contents[first : first + MANY_OBJECTS]
+            digests = b"".join([_sha256(data).digest() for data in few])
+            raw = given[32 * first : 32 * (first + MANY_OBJECTS)] or digests
             if raw != digests:
                 apart = np.frombuffer(raw, "V32") != np.frombuffer(digests, "V32")
                 self._mismatches += int(np.count_nonzero(apart))
-        sizes = np.fromiter(map(len, contents), np.int64, len(contents))
-        stops = np.cumsum(sizes + layout.OBJECT.size) + self._file.at
-        offsets = (stops - sizes - layout.OBJECT.size).astype(np.uint64)
-        for first in range(0, len(contents), MANY_OBJECTS):
-            few = slice(first, first + MANY_OBJECTS)
-            self._file.write(_records(sizes[few], contents[few]))
-        self._keys += raw
-        self._offsets.frombytes(offsets.tobytes())
+            sizes = np.fromiter(map(len, few), np.int64, len(few)) + layout.OBJECT.size
+            self._offsets.frombytes((np.cumsum(sizes) - sizes + self._file.at).astype(np.uint64).tobytes())
+            self._file.write(_records(sizes - layout.OBJECT.size, few))
+            self._keys += raw
         self._end = None
-        text = raw.hex()
-        if keys is not None and text == "".join(keys):
-            return list(keys)
-        return key_rows(raw)
+        return HexKeys(bytes(memoryview(self._keys)[begin:]))
 
     def _raw(self, key: str | None, label: str) -> bytes | None:
         try:
@@ -180,10 +177,14 @@ class SwhWriter(Writer):
         end = self._ending()
         rows = np.zeros(end.header["index_size"] // layout.SLOT.size, layout.SLOT.dtype)
         rows["offset"] = layout.NO_OBJECT
-        used = np.empty(len(self._offsets), layout.SLOT.dtype)
-        used["key"], used["offset"] = self._key_rows(), self._starts()
-        rows.put(end.slots, used)  # three times as fast as an assignment by index
-        self._file.write(layout.SLOT.write(rows))
+        keys, offsets = self._key_rows(), self._starts()
+        for first in range(0, len(keys), MANY_OBJECTS):
+            few = slice(first, first + MANY_OBJECTS)
+            used = np.empty(len(keys[few]), layout.SLOT.dtype)
+            used["key"], used["offset"] = keys[few], offsets[few]
+            rows.put(end.slots[few], used)  # three times as fast as an assignment by index
+        for first in range(0, len(rows), MANY_OBJECTS):
+            self._file.write(layout.SLOT.write(rows[first : first + MANY_OBJECTS]))
         self._file.write(end.section)
         self._file.write_at(0, layout.HEADER.pack(**end.header))
         self._file.complete(len(self._offsets))
