@@ -299,7 +299,7 @@ class TemporaryFile(Draining):
         """
         if self.path != self.final:
             with self._writing():
-                self.final = _renamed(self.path, self.final, other, force=force)
+                self.final = Path(_renamed(self.path, self.final, other, force=force))
         return self.final
 
     def move(self, final: Path) -> None:
@@ -331,13 +331,15 @@ class TemporaryFile(Draining):
         return reported_as(f"cannot write {self.final}")
 
 
-def _renamed(temporary: str | Path, final: Path, other: Callable[[], Path] | None, *, force: bool) -> Path:
+def _renamed(
+    temporary: str | Path, final: str | Path, other: Callable[[], Path] | None, *, force: bool
+) -> str | Path:
     while True:
         try:
             (replace_file if force else name_new)(temporary, final)
         except FileExistsError as error:
             if other is None:
-                raise exists_error(final) from error
+                raise exists_error(Path(final)) from error
             final = other()
         else:
             return final
@@ -389,7 +391,7 @@ def write_as(
         first.append(piece)
         size += len(piece)
     if size <= BUFFER:
-        return write_small(path, b"".join(first), force=force, other=other), size
+        return Path(write_small(path, b"".join(first), force=force, other=other)), size
     with TemporaryFile(path) as file:
         for piece in chain(first, rest):
             file.write(piece)
@@ -399,7 +401,9 @@ def write_as(
         return file.appear(other, force=force), file.at
 
 
-def write_small(path: Path, data: bytes, *, force: bool = False, other: Callable[[], Path] | None = None) -> Path:
+def write_small(
+    path: str | Path, data: bytes, *, force: bool = False, other: Callable[[], Path] | None = None
+) -> str | Path:
     """Write a small file with few system calls; return its name. See `write_as`."""
     with reported_as(f"cannot write {path}"):
         for _ in range(TRIES - 1):
@@ -409,7 +413,7 @@ def write_small(path: Path, data: bytes, *, force: bool = False, other: Callable
         return _write_small(path, data, force, other)
 
 
-def _write_small(path: Path, data: bytes, force: bool, other: Callable[[], Path] | None) -> Path:
+def _write_small(path: str | Path, data: bytes, force: bool, other: Callable[[], Path] | None) -> str | Path:
     temporary = temporary_text(str(path))
     try:
         descriptor = open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
@@ -428,9 +432,10 @@ def _write_small(path: Path, data: bytes, force: bool, other: Callable[[], Path]
         os.close(descriptor)
 
 
-def _cannot_create(final: Path, error: Exception) -> SourceError:
-    gone = isinstance(error, FileNotFoundError) and not os.path.isdir(final.parent)  # noqa: PTH112
-    reason = f"no such folder: {final.parent}" if gone else reason_of(error)
+def _cannot_create(final: str | Path, error: Exception) -> SourceError:
+    folder = Path(final).parent
+    gone = isinstance(error, FileNotFoundError) and not folder.is_dir()
+    reason = f"no such folder: {folder}" if gone else reason_of(error)
     return SourceError(f"cannot write {final}: {reason}")
 
 

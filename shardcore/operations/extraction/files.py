@@ -27,7 +27,7 @@ from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import PIECE
 from shardcore.system import extended, held_folder
 from shardcore.writing.partial_file import write_resumable
-from shardcore.writing.temporary import TemporaryFile, exists_error, write_as
+from shardcore.writing.temporary import BUFFER, TemporaryFile, exists_error, write_as, write_small
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder
@@ -158,8 +158,9 @@ class Target:
         return text.replace(self.lead, self._given)
 
     def result_named(self, one: Extracted) -> Extracted:
-        path, skipped, error = map(self.named, (one.path, one.skipped, one.error))
-        return replace(one, path=path, skipped=skipped, error=error)
+        before = one.path, one.skipped, one.error
+        path, skipped, error = after = tuple(map(self.named, before))
+        return one if after == before else replace(one, path=path, skipped=skipped, error=error)
 
 
 @contextlib.contextmanager
@@ -519,7 +520,7 @@ class _Extraction(Target):
     def _extract_file(self, ref: ObjectRef, file: _File) -> Extracted:
         pieces, name = self._pieces_of(ref, file.part, file.name or file.raw), file.name
         if not name:
-            head, pieces = _peeked(pieces)
+            head, pieces = _peeked(pieces, HEAD)
             name = self.names.give(file.raw, ending_of(head[:HEAD], whole=len(head) < HEAD))
         conflict, free = self.options.conflict, self._stays and bool(file.name) and not file.settled
         exists = not free and self.exists(name)
@@ -527,8 +528,15 @@ class _Extraction(Target):
             return self._skipped(ref, file.part, name)
         if exists and conflict is Conflict.ERROR and self.delivery is not None:
             raise UsageError(f"{self._shown(name)} exists", remedy=Remedy.REPLACE)
-        path = self._free_path(name) if exists and conflict is Conflict.RENAME else self.folder / name
         try:
+            flat = free and "/" not in name and conflict is not Conflict.RENAME and self.delivery is None
+            if flat and self._each_piece is None and ref.size < KEPT_FROM:
+                data, pieces = _peeked(pieces, BUFFER)
+                if len(data) <= BUFFER:
+                    write_small(self.lead + name, data)
+                    digest, facts = hashlib.sha256(data).hexdigest(), self._facts(ref)
+                    return Extracted(ref.key, self._given + name, len(data), digest, row=ref.row, facts=facts)
+            path = self._free_path(name) if exists and conflict is Conflict.RENAME else self.folder / name
             path, size, digest = self._write(ref, file.part, pieces, path, name, free=free)
         except UsageError as error:
             # Another run wrote it meanwhile.
@@ -721,9 +729,11 @@ def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None, name: st
         yield bytes(data[at : at + PIECE])
 
 
-def _peeked(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """Return the first bytes of a content (at least `HEAD` if available), and an iterator of all its pieces."""
+def _peeked(pieces: Iterator[bytes], count: int) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first bytes of a content (more than `count` if available), and an iterator of all its pieces."""
     first: list[bytes] = []
-    while sum(map(len, first)) < HEAD and (piece := next(pieces, None)) is not None:
+    size = 0
+    while size <= count and (piece := next(pieces, None)) is not None:
         first.append(piece)
+        size += len(piece)
     return b"".join(first), chain(first, pieces)

@@ -133,6 +133,8 @@ def _cut(text: str, limit: int) -> str:
 
 def _folded(name: str) -> str:
     """Return the same text for all names that some file system treats as one."""
+    if name.isascii():
+        return name.lower()
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
