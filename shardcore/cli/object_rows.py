@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from json.encoder import encode_basestring_ascii as quoted
 from operator import attrgetter
@@ -103,17 +103,16 @@ def list_rows(
     human: bool = False,
 ) -> int:
     """Print rows; return the number of errors. `without_content` are states of rows that have no content to hash."""
-    damaged = int(np.count_nonzero(columns.state == State.DAMAGED))
-    if not as_json and not digest:
-        _print_columns(columns, keys, shard.objects.kinds, human=human)
-        return damaged
-    if not digest:
+    if not digest and as_json:
         return _print_json(shard, columns, keys, member)
-    asked = RowsRequest(refs=True, digest=digest, bare=tuple(without_content))
+    if not digest:
+        _print_columns(columns, keys, shard.objects.kinds, human=human)
+        return int(np.count_nonzero(columns.state == State.DAMAGED))
+    asked = RowsRequest(refs=True, digest=True, bare=tuple(without_content))
     errors = 0
 
     def line(row: ObjectRow) -> dict[str, Any]:
-        return _line(with_digest(shard, row, asked) if digest else row, member)
+        return _line(with_digest(shard, row, asked), member)
 
     things = fetched_ahead(shard, object_rows(shard, columns.row), attrgetter("ref"))
     with closing(in_order(line, things, shard.jobs)) as lines:
@@ -134,7 +133,7 @@ def _print_json(shard: Shard, columns: ObjectColumns, keys: Sequence[str | None]
     for run in np.split(np.arange(len(columns)), np.flatnonzero(bare[1:] != bare[:-1]) + 1) if len(columns) else ():
         part, texts = columns.take(run), keys[run[0] : run[-1] + 1]
         if bare[run[0]]:
-            sys.stdout.write(_bare_lines(shard, part, texts, member))
+            sys.stdout.write(_bare_lines(shard, part, [key or "" for key in texts], member))
             continue
         for row in object_rows(shard, part.row):
             line = _line(row, member)
@@ -143,7 +142,7 @@ def _print_json(shard: Shard, columns: ObjectColumns, keys: Sequence[str | None]
     return errors
 
 
-def _bare_lines(shard: Shard, columns: ObjectColumns, keys: Sequence[str | None], member: str) -> str:
+def _bare_lines(shard: Shard, columns: ObjectColumns, keys: Iterable[str], member: str) -> str:
     kinds, codecs = (list(map(quoted, names)) for names in (shard.objects.kinds, shard.objects.codecs))
     rows = zip(
         map(quoted, keys),

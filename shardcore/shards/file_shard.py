@@ -144,7 +144,7 @@ class FileShard(Shard):
                     continue
                 data = next(stored)
                 try:
-                    yield self._decoded(row, start, data)
+                    yield self._decode_row(row, start, data)
                 except SourceError:
                     raise
                 except ShardError as error:
@@ -153,11 +153,11 @@ class FileShard(Shard):
                     yield unforeseen(error, self.file.source.name)
 
     def _stored(self, columns: ObjectColumns) -> tuple[I64, I64]:
-        """Return start and stop of the stored bytes of rows that `_decoded` can decode; -1 for other rows."""
+        """Return start and stop of the stored bytes of rows that `_decode_row` can decode; -1 for other rows."""
         none = np.full(len(columns), -1, np.int64)
         return none, none
 
-    def _decoded(self, row: int, start: int, stored: bytes) -> bytes:
+    def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         """Return the content of a row, whose stored bytes were read from the offset `start`."""
         return stored
 

@@ -331,9 +331,7 @@ class TemporaryFile(Draining):
         return reported_as(f"cannot write {self.final}")
 
 
-def _renamed(
-    temporary: str | Path, final: str | Path, other: Callable[[], Path] | None, *, force: bool
-) -> str | Path:
+def _renamed(temporary: str | Path, final: str | Path, other: Callable[[], Path] | None, *, force: bool) -> str | Path:
     while True:
         try:
             (replace_file if force else name_new)(temporary, final)

@@ -78,7 +78,7 @@ def list_with_tensorstore(folder: Path) -> None:
 def read_with_ours(folder: Path) -> list[tuple[int, bytes | ShardError]]:
     """All values, decoded, with their rows."""
     with shardcore.open(folder / "0.shard") as shard:
-        return list(shard.contents(np.arange(len(shard.objects))))
+        return list(enumerate(shard.contents(np.arange(len(shard.objects)))))
 
 
 def check_ours(folder: Path, labels: dict[int, bytes]) -> None:

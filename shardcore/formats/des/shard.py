@@ -99,7 +99,7 @@ class DesShard(FileShard):
             live = np.zeros(len(columns), bool)
         return np.where(live, columns.start, -1), np.where(live, columns.stop, -1)
 
-    def _decoded(self, row: int, start: int, stored: bytes) -> bytes:
+    def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         return self.file.decode(row, stored)
 
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
@@ -114,7 +114,7 @@ class DesShard(FileShard):
 
     def bare(self, columns: ObjectColumns) -> NDArray[np.bool_]:
         plain = (columns.state == State.LIVE) & (columns.codec == 0) & (not self._date)
-        return plain & (self.file.entries.columns.meta_length[columns.row] == 0)
+        return np.asarray(plain & (self.file.entries.columns.meta_length[columns.row] == 0))
 
     @cached_property
     def _date(self) -> str:

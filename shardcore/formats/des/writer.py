@@ -291,7 +291,7 @@ class DesWriter(Writer):
         self._content += size
         return key or ""
 
-    def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
+    def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> Sequence[str]:
         longest = max(map(len, contents), default=0)
         if keys is None or not self._plain or longest > min(self._threshold, MANY_BYTES):
             return super()._add_many(keys, contents)

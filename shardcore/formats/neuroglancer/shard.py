@@ -190,13 +190,13 @@ class NeuroglancerShard(OriginDetails, SpaceShard):
         return self.file.stream(_content(ref))
 
     def bare(self, columns: ObjectColumns) -> NDArray[np.bool_]:
-        return (columns.state == State.LIVE) & (not self.file.is_mesh)
+        return np.asarray((columns.state == State.LIVE) & (not self.file.is_mesh))
 
     def _stored(self, columns: ObjectColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         live = columns.state == State.LIVE
         return np.where(live, columns.start, -1), np.where(live, columns.stop, -1)
 
-    def _decoded(self, row: int, start: int, stored: bytes) -> bytes:
+    def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         return decompress(self.file.codec, stored, limit=1 << 62, span=Span("", start, start + len(stored)))
 
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:

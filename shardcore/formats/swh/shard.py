@@ -68,13 +68,13 @@ class SwhShard(FileShard):
         return self.file.pieces(self._objects.content_of(ref))
 
     def bare(self, columns: ObjectColumns) -> NDArray[np.bool_]:
-        return columns.state == State.LIVE
+        return np.asarray(columns.state == State.LIVE)
 
     def _stored(self, columns: ObjectColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         columns, live = self._objects.with_sizes(columns), columns.state == State.LIVE
         return np.where(live, columns.start - layout.OBJECT.size, -1), np.where(live, columns.stop, -1)
 
-    def _decoded(self, row: int, start: int, stored: bytes) -> bytes:
+    def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         lead = layout.OBJECT.size
         if layout.OBJECT.packer.unpack_from(stored)[0] != len(stored) - lead:
             check_length(stored, Span("", start + lead, start + len(stored)))
