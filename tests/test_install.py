@@ -62,7 +62,7 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         for name, owners in metadata.packages_distributions().items()
         if there.isdisjoint(map(canonicalize_name, owners)) and name not in plugins
     )
-    assert {"PySide6", "pyqtgraph", "PIL", "DracoPy", "compressed_segmentation", "pytest"} <= set(blocked)
+    assert {"PySide6", "pyqtgraph", "PIL", "DracoPy", "pytest"} <= set(blocked)
     folder = tmp_path_factory.mktemp("core")
     (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({blocked!r}))\n")
     paths = [str(folder), str(ROOT), str(ROOT / "app")]
@@ -147,10 +147,9 @@ import sys, warnings
 from shardcore import open
 from shardcore.operations.content import content, content_of
 if __name__ == "__main__":
-    with open(sys.argv[1]) as mesh, open(sys.argv[2]) as labels:
-        for one in (mesh, labels):
-            one.isolate()
-        found = [content(mesh, 42), content(labels, 0), content_of("grün\\n".encode("cp1252")), content_of(b"\\0")]
+    with open(sys.argv[1]) as mesh:
+        mesh.isolate()
+        found = [content(mesh, 42), content_of("grün\\n".encode("cp1252")), content_of(b"\\0")]
         print(*(one.note for one in found), sep="\\n")
 """
 
@@ -158,9 +157,9 @@ if __name__ == "__main__":
 def test_a_missing_decoder_names_the_extra(core: dict[str, str], folder: Path) -> None:
     """The content is shown as far as it can be, with a note that says what to install; also from the other process."""
     (folder / "contents.py").write_text(CONTENTS)
-    done = python(core, "contents.py", "segmentation/mesh", "segmentation/32_32_32", cwd=folder)
+    done = python(core, "contents.py", "segmentation/mesh", cwd=folder)
     assert done.returncode == 0, done.stderr
-    extras = {"decoders": ("DracoPy", "compressed_segmentation"), "preview": ("charset_normalizer", "puremagic")}
+    extras = {"decoders": ("DracoPy",), "preview": ("charset_normalizer", "puremagic")}
     told = [(name, extra) for extra, names in extras.items() for name in names]
     notes = [f"{name} is not installed: pip install 'shardscope[{extra}]'" for name, extra in told]
     assert done.stdout.splitlines() == notes
