@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -11,6 +12,7 @@ from enum import EnumType, StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -22,7 +24,7 @@ from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import short
-from shardcore.operations.description import FORCE, KEYS, LIMIT, Setting, setting, settings_of
+from shardcore.operations.description import FORCE, KEYS, LIMIT, Convert, Setting, setting, settings_of
 from shardcore.shards.registry import FORMATS, all_formats
 from shardcore.sources.base import opening_whole
 from shardcore.sources.location import local_path
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from shardcore.shards.format import Format
     from shardcore.shards.shard import Shard
     from shardcore.shards.task_pool import TaskPool
+    from shardcore.sources.base import Source
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
 
@@ -97,6 +100,7 @@ class Opening:
         options: Values of options for opening, by name.
         written: Values of options for writing, by name.
         remote: Options for remote files; None for defaults.
+        stdin: Standard input as a file, if the command got `-`.
     """
 
     format: str | None = None
@@ -105,6 +109,10 @@ class Opening:
     tape: RequestLog | None = None
     jobs: int | None = None
     written: Mapping[str, Any] = field(default_factory=dict)
+    stdin: Source | None = None
+
+    def where(self, uri: str) -> str | Source:
+        return uri if uri != "-" or self.stdin is None else self.stdin
 
     def open(self, uri: str, *, partial: bool = False) -> Shard:
         """Open a local path or a remote address."""
@@ -126,7 +134,7 @@ class Opening:
     def _open(self, uri: str, remote: RemoteOptions | None, *, partial: bool) -> Shard:
         with progress_bar("opening") as progress:
             shard = shardcore.open(
-                uri,
+                self.where(uri),
                 format=self.format,
                 partial=partial,
                 progress=progress,
@@ -211,7 +219,7 @@ def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpo
     values = {name: value for name, value in given.items() if value not in (None, False, "")}
     for name, value in values.items():
         users = [one.name for one in all_formats() if any(name == option.name for option in one.options_for(purpose))]
-        if format_name not in users and not (value is True and purpose is OptionPurpose.OPEN):
+        if users and format_name not in users and not (value is True and purpose is OptionPurpose.OPEN):
             raise UsageError(f"--{name} is not supported for {format_name} (supported: {', '.join(users)})")
     return values
 
@@ -375,6 +383,15 @@ _YES = Annotated[
     ),
 ]
 
+_MANIFEST = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|-",
+        help="The manifest of convert or extract: has the sharding specification.",
+        rich_help_panel=FORMATS_PANEL,
+    ),
+]
+
 _OPTION = Annotated[
     list[str] | None,
     typer.Option(
@@ -428,6 +445,11 @@ def _with_flags(
     to_open = _format_flags(OptionPurpose.OPEN, to_write, formats) if opening else {}
     flags: dict[str, tuple[Any, Any]] = {"source_format": (_FORMAT, None)} if opening else {}
     flags |= to_open | to_write
+    # The setting of the same name: convert reads it itself, extract writes one.
+    manifest = SOURCE * any(one.name == "manifest" for one in own) + "manifest"
+    reads_manifest = opening and formats is None and Convert not in operations.values()
+    if reads_manifest:
+        flags[manifest] = (_MANIFEST, None)
     asks = opening and all(one.name != "yes" for one in own)
     if asks:
         flags["yes"] = (_YES, False)
@@ -446,8 +468,11 @@ def _with_flags(
 
     @wraps(command)
     def run(**given: Any) -> int:
+        stdin = [name for name in (*_SHARDS, *_LISTS) if given.get(name) == "-"]
+        changes = command.__name__ if formats is not None else ""
         name, target = given.pop("source_format", None), given.pop("tape", None)
         options = {flag.removeprefix(SOURCE): given.pop(flag) for flag in to_open}
+        options |= {"manifest": given.pop(manifest)} if reads_manifest else {}
         options |= format_options(given.pop("opening_options")) if with_options else {}
         written = {flag: given.pop(flag) for flag in to_write}
         reached = {flag: given.pop(flag, default) for flag, (_, default) in _REMOTE.items()}
@@ -458,8 +483,8 @@ def _with_flags(
             return command(**given)
         more = ({"trusted": frozenset("*")} if yes else {}) | ({"threads": jobs} if jobs else {})
         reach = _remote_options(reached | more)
-        with _logged_requests(target) as tape, allowing(work):
-            return command(**given, how=Opening(name, options, reach, tape, jobs, written))
+        with _logged_requests(target) as tape, allowing(work), _standard_input(stdin, changes) as file:
+            return command(**given, how=Opening(name, options, reach, tape, jobs, written, file))
 
     parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own] + common
     run.__signature__ = Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
@@ -552,6 +577,33 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 
     anonymous = True if given.pop("no_sign_request") else None
     return RemoteOptions(anonymous=anonymous, **given)
+
+
+_SHARDS, _LISTS = ("uri", "first", "second"), ("key_file", "manifest", "source_manifest")
+"""Parameters whose `-` is standard input: shards, and lists that are read once."""
+
+_IN_MEMORY = 64 << 20
+"""Bytes of standard input that are kept in memory; more are kept in a temporary file."""
+
+
+@contextmanager
+def _standard_input(names: Sequence[str], changes: str) -> Iterator[Source | None]:
+    """Yield standard input as a file, if a shard is `-`; a pipe is copied, because shards are not read in order."""
+    if len(names) > 1:
+        raise UsageError("standard input can be read only once: give - for one file")
+    if not {*_SHARDS} & {*names}:
+        yield None
+        return
+    if changes:
+        raise UsageError(f"{changes} changes a file in place, which standard input does not allow: give its name")
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("standard input is a terminal: redirect a file, or pipe the output of a program")
+    from shardcore.sources.memory import FileObjectSource
+
+    with SpooledTemporaryFile(_IN_MEMORY, prefix="shardcore-") as copy:
+        with reported_as("cannot read standard input"):
+            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+        yield FileObjectSource(copy, "standard input")
 
 
 @contextmanager

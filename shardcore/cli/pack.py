@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -136,6 +137,8 @@ def convert(
     if option == ["help"]:
         return print_options(asked.format)
     settings = given(asked) | {"options": written_with(option, asked.format, how), "jobs": how.jobs}
+    if asked.manifest not in (None, "-"):
+        how = replace(how, options={**how.options, "manifest": asked.manifest})
     settings["deleted"] = bool(how.options["deleted"])
     with (
         target_of(str(asked.out), how, force=asked.force) as target,

@@ -403,7 +403,7 @@ class EarlierConversion:
         self.joined: list[dict[str, Any]] = []
         self._parts: dict[str, dict[str, str]] = {}
         self._mains: set[str] = set()
-        read = ManifestReader(where, (), "")
+        read = ManifestReader(where)
         with closing(read):
             self.header = read.header
             for number, line in read.lines():
@@ -595,7 +595,7 @@ class _Source:
 
     def _restored(self, source: SourceObject, line: dict[str, Any], parts: dict[str, Content]) -> InputItem:
         record, key = source.record, line.get("key")
-        before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row")}
+        before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row", "rows")}
         # Metadata added by the format in between does not belong to the original.
         facts, rest = self._sorted_facts(before if self._between else record.facts | before)
         mine = {part: content for part, content in parts.items() if part in self._writes.parts}

@@ -109,6 +109,7 @@ def open(
     remote: RemoteOptions | None = None,
     tape: RequestLog | None = None,
     jobs: int | None = None,
+    manifest: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Shard:
     """Open a shard or a data set.
@@ -123,6 +124,7 @@ def open(
         tape: Log of the requests for remote bytes; also `shard.tape`.
         jobs: Number of members or objects processed in parallel by operations on all of them; default: automatic, one
             at a time if they are local.
+        manifest: Manifest of `convert`, `pack` or `extract` with options that the shard needs: the `spec`.
         **options: Options that formats declare for opening (`Format.options`), such as `spec` (neuroglancer) or
             `xorbs` (mdb). Those of other formats are ignored, unless they imply the format.
 
@@ -133,6 +135,11 @@ def open(
         SourceError: The bytes cannot be read, or an interrupted run left some files replaced and some not.
     """
     where = chosen_address(where)
+    if manifest is not None:
+        from shardcore.writing.manifest import opening_in
+
+        given = {name: value for name, value in options.items() if value is not None}
+        options = {**opening_in(local_path(manifest)), **given}
     if isinstance(where, str) and (inner := path_inside(where)) is not None:
         outer = open(
             inner[0], format=format, partial=partial, progress=progress, remote=remote, tape=tape, jobs=jobs, **options

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from io import TextIOWrapper
@@ -87,13 +88,17 @@ class ManifestReader:
         where: Its path; `-` for standard input, where paths are relative to the working folder.
         declared: Metadata that the target can store.
         format: Name of the target format.
+        objects: Whether the objects are parsed; otherwise only the members around them.
 
     Attributes:
         header: Members before the objects (`format`, `spec`); empty for JSON Lines.
+        opening: Options that open the shard which was written with a result manifest; known after the last object.
         dropped: Metadata of another format that the target cannot store, with the number of objects.
     """
 
-    def __init__(self, where: str | Path, declared: tuple[Option, ...], format: str) -> None:
+    def __init__(
+        self, where: str | Path, declared: tuple[Option, ...] = (), format: str = "", *, objects: bool = True
+    ) -> None:
         self.name = "the manifest" if str(where) == "-" else str(where)
         self._where = where
         self._folder = Path() if str(where) == "-" else Path(where).parent
@@ -101,7 +106,9 @@ class ManifestReader:
         self._declared = {option.name for option in declared}
         self._format = format
         self.header: dict[str, Any] = {}
+        self.opening: Mapping[str, Any] = {}
         self.dropped: dict[str, int] = {}
+        self._objects = objects
         self._lines = self._read()
         # Read ahead to the first object, so that the header is available at once.
         self._first = next(self._lines, None)
@@ -249,8 +256,11 @@ class ManifestReader:
                 yield from self._at_once("".join([*head, line, *(rest for _, rest in lines)]), begin)
                 return
             if entry.startswith("]"):
+                rest = "".join([entry[1:], *(rest for _, rest in lines)]).lstrip().removeprefix(",")
+                if '"opening"' in rest:
+                    self._note_opening(self._object(number, "{" + rest))
                 return
-            if entry:
+            if entry and self._objects:
                 yield number, self._object(number, entry.removesuffix(","))
         raise self._wrong(number, "the file ends in the middle of `objects`")
 
@@ -261,8 +271,15 @@ class ManifestReader:
         yield from self._listed(members, number)
 
     def _listed(self, members: dict[str, Any], number: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        self.header = {name: value for name, value in members.items() if name != "objects"}
+        self._note_opening(members)
+        self.header = {name: value for name, value in members.items() if name not in ("objects", "opening")}
         yield from ((number, self._checked(number, one)) for one in members["objects"])
+
+    def _note_opening(self, members: Mapping[str, Any]) -> None:
+        # No text, which might be the path of any file.
+        found = members.get("opening")
+        given = found.items() if isinstance(found, dict) else ()
+        self.opening = {name: value for name, value in given if isinstance(value, dict)}
 
     def _object(self, number: int, text: str, limits: JsonLimits = FREE) -> dict[str, Any]:
         try:
@@ -274,6 +291,25 @@ class ManifestReader:
         if not isinstance(value, dict):
             raise self._wrong(number, f'{short(value)} is not an object, such as {{"path": "a.txt"}}')
         return value
+
+
+def opening_in(where: str | Path) -> Mapping[str, Any]:
+    """Return the options that open the shard of a manifest: of `convert` and `pack`, or of `extract`.
+
+    Raises:
+        UsageError: It is not such a manifest.
+        SourceError: It cannot be read.
+    """
+    read = ManifestReader(where, objects=False)
+    with closing(read):
+        for _ in read.lines():
+            pass
+    if not isinstance(read.header.get("format"), str):
+        raise UsageError(f"{read.name} is not a manifest of convert, pack or extract: `format` is missing")
+    spec = read.header.get("spec")
+    # With `source`, the specification is that of the shard which was converted.
+    of_extract = {"spec": spec} if isinstance(spec, dict) and "source" not in read.header else {}
+    return read.opening or of_extract
 
 
 class ResultManifest:
@@ -327,9 +363,10 @@ class ResultManifest:
             line = {"path": item.origin} | line
         self._line({name: value for name, value in line.items() if value is not None or name == "key"})
 
-    def end(self, skipped: Sequence[Skipped] = ()) -> None:
+    def end(self, skipped: Sequence[Skipped] = (), opening: Mapping[str, str] | None = None) -> None:
+        """End the list; `opening` are JSON values of options that open the shard."""
         losses = self._source.losses() if self._source is not None else ()
-        if losses and not self._all:
+        if (losses or (opening and self._source is not None)) and not self._all:
             self._begin()
         if self._file is None:
             return
@@ -337,7 +374,11 @@ class ResultManifest:
             for one in skipped:
                 self._line({"path": one.name, "error": one.why})
         listed = ",".join("\n  " + json.dumps(one.to_json()) for one in losses)
-        self._write("\n ]" + (f',\n "losses": [{listed}\n ]' if losses else "") + "\n}\n")
+        self._write("\n ]" + (f',\n "losses": [{listed}\n ]' if losses else ""))
+        if opening:
+            stated = {name: json.loads(value) for name, value in opening.items()}
+            self._write(f',\n "opening": {json.dumps(stated)}')
+        self._write("\n}\n")
         self._file.complete(self._count)
 
     def appear(self) -> None:
