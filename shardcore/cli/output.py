@@ -7,9 +7,11 @@ import math
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -301,24 +303,48 @@ def object_json(ref: ObjectRef) -> dict[str, Any]:
     return found
 
 
+PROGRESS_AFTER = 0.5
+"""Seconds before a progress bar appears."""
+
+
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress]:
-    """Show a progress bar on a terminal if an operation takes long."""
+    """Show a progress bar on a terminal if an operation takes longer than `PROGRESS_AFTER`."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield no_progress
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+    lock, ends = threading.Lock(), ExitStack()
+    state: dict[str, Any] = {"completed": 0, "total": None}
+    updates: list[Callable[..., None]] = []
 
-    columns = (TextColumn(title), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
+    def show() -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
 
-        def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=max(total, 1))
+        columns = (TextColumn(title), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
+        # Lines of results appear above the bar, unless they go elsewhere.
+        above = sys.stdout is not None and sys.stdout.isatty()
+        bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=above)
+        with lock:
+            if not timer.finished.is_set():
+                ends.enter_context(bar)
+                updates.append(partial(bar.update, bar.add_task(title, **state)))
 
+    def progress(done: int, total: int) -> None:
+        state.update(completed=done, total=max(total, 1))
+        for update in updates:
+            update(**state)
+
+    timer = threading.Timer(PROGRESS_AFTER, show)
+    timer.daemon = True
+    timer.start()
+    try:
         yield progress
+    finally:
+        with lock:
+            timer.cancel()
+            ends.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,10 +241,14 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("after", [0.0, 60.0])
+def test_progress_is_for_terminals_and_long_work(monkeypatch: pytest.MonkeyPatch, after: float) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    for stream, drawn in [(io.StringIO(), False), (Terminal(), True), (None, False)]:
+    monkeypatch.setattr("shardcore.cli.output.PROGRESS_AFTER", after)
+    for stream, drawn in [(io.StringIO(), False), (Terminal(), not after), (None, False)]:
         monkeypatch.setattr(sys, "stderr", stream)
         with progress_bar("working") as progress:
             progress(1, 2)
+            while drawn and "50%" not in stream.getvalue():
+                progress(1, 2)
         assert stream is None or ("working" in stream.getvalue()) is drawn
