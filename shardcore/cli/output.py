@@ -90,7 +90,7 @@ def warn(text: str) -> None:
 FLAGS = {
     Remedy.DELETED: "add --deleted to read it",
     Remedy.XORBS: "--xorbs DIR names the folder that contains them",
-    Remedy.SPEC: "give --spec, or one of the files",
+    Remedy.SPEC: "give --spec, the manifest that convert wrote, or one of the files",
     Remedy.LIMIT: "--limit-bytes raises the limit",
     Remedy.WORK: "--limit-work raises the limit",
     Remedy.REPLACE: "--force replaces it",

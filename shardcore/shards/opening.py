@@ -288,7 +288,8 @@ def opening(
     def call(shard: Shard | Openable, /, *arguments: P.args, **named: P.kwargs) -> R:
         if isinstance(shard, Shard):
             return function(shard, *arguments, **named)
-        with open(shard) as opened:
+        # Of `convert`: the manifest that was written with the shard.
+        with open(shard, manifest=named.get("manifest")) as opened:  # type: ignore[arg-type]
             return function(opened, *arguments, **named)
 
     return call
