@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
-from importlib import metadata
 from pathlib import Path
 
 import pytest
 import typer
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from shardcore import cli, create
 from shardcore.cli.program import app, loaded
+from tests.installed import PROJECT, ROOT, environment
 
-ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "resources/samples"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 COMMANDS = list(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 NAMES = {
@@ -39,34 +34,15 @@ DECODED = "shardcore show segmentation/mesh 42 --png"
 """Beginning of the example that needs a decoder."""
 
 
-def core_distributions() -> set[str]:
-    """Distributions that `pip install .` installs: the plain dependencies, and theirs."""
-    found, left = {PROJECT["name"]}, list(PROJECT["dependencies"])
-    while left:
-        one = Requirement(left.pop())
-        name = canonicalize_name(one.name)
-        if name not in found and (one.marker is None or one.marker.evaluate({"extra": ""})):
-            found.add(name)
-            left += metadata.requires(name) or []
-    return found
-
-
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment variables of a process that has the core alone: imports of all else that is here fail."""
-    there = core_distributions()
-    # What names itself as a part of Pygments is imported by Pygments.
-    plugins = {entry.module.partition(".")[0] for entry in metadata.entry_points(group="pygments.lexers")}
-    blocked = sorted(
-        name
-        for name, owners in metadata.packages_distributions().items()
-        if there.isdisjoint(map(canonicalize_name, owners)) and name not in plugins
-    )
-    assert {"PySide6", "pyqtgraph", "PIL", "DracoPy", "pytest"} <= set(blocked)
     folder = tmp_path_factory.mktemp("core")
-    (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({blocked!r}))\n")
-    paths = [str(folder), str(ROOT), str(ROOT / "app")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    variables = environment(folder, PROJECT["name"])
+    assert {"PySide6", "pyqtgraph", "PIL", "DracoPy", "pytest"} <= set(
+        re.findall(r"'(\w+)'", (folder / "sitecustomize.py").read_text())
+    )
+    return variables
 
 
 def python(environment: dict[str, str], *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
