@@ -14,7 +14,7 @@ import typer
 
 from shardcore import cli, create
 from shardcore.cli.program import app, loaded
-from tests.installed import PROJECT, ROOT, environment
+from tests.installed import PROJECT, ROOT, environment, run_examples
 
 SAMPLES = ROOT / "resources/samples"
 COMMANDS = list(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
@@ -108,6 +108,28 @@ def test_the_examples_run_on_what_the_core_installs(core: dict[str, str], folder
     assert {line: int(code) for code, line in codes} == expected, done.stderr
     assert "shardcore: DracoPy is not installed: pip install 'shardscope[decoders]'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+EACH = (
+    *("swh/small.shard", "des/contents.des", "des/archive", "xorb/chunks.xorb", "bloscpack/array.blp", "mdb/cache"),
+    *(f"neuroglancer/{name}" for name in ("volume", "segmentation/16_16_16", "segmentation/skeletons", "mesh")),
+)
+
+
+@pytest.mark.thorough
+def test_the_core_reads_all_formats(core: dict[str, str], tmp_path: Path) -> None:
+    """What cannot be decoded is neither damaged nor checked: a note names the extra."""
+    words = ("info", "ls", "verify", "extract")
+    lines = [f"$ shardcore {word} {SAMPLES / one} {one}" for one in EACH for word in words]
+    shown = run_examples(core, [line if " extract " in line else line.rsplit(" ", 1)[0] for line in lines], tmp_path)
+    for line, text in zip(lines, shown, strict=True):
+        assert "shardcore: " not in (text or "shardcore: "), line
+        assert ("No errors found" in text) is (" verify " in line)
+        unchecked = "not checked: DracoPy is not installed: pip install 'shardscope[decoders]'"
+        assert (unchecked in text) is (" verify " in line and line.endswith("/mesh")), line
+    for one in EACH:
+        assert (tmp_path / one / "manifest.json").exists()
+    assert python(core, "-m", "shardcore", "--version").stdout == f"shardcore {PROJECT['version']}\n"
 
 
 def test_the_example_with_a_decoder_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
