@@ -230,17 +230,6 @@ SMALL_INDEX = 64 << 20
 USUAL = Opening()
 """Options of a command that was called without any."""
 
-_FORMAT = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="Use this format instead of detecting it.",
-        rich_help_panel=FORMATS_PANEL,
-        autocompletion=one_of(*FORMATS),
-    ),
-]
-
 LOCAL = "local"
 
 
@@ -340,82 +329,52 @@ def _format_flags(
 
 
 def _flag_of(name: str, option: Option, users: str) -> tuple[Any, Any]:
-    name = f"--{name.replace('_', '-')}"
     words = f"{users}: {option.help[0].lower()}{option.help[1:]}"
-    if option.type is OptionType.FLAG:
-        return Annotated[bool, typer.Option(name, help=words, rich_help_panel=FORMATS_PANEL)], False
-    return Annotated[
-        str | None, typer.Option(name, metavar=option.flag, help=words, rich_help_panel=FORMATS_PANEL)
-    ], None
+    metavar = None if option.type is OptionType.FLAG else option.flag
+    return _of_formats(words, metavar, f"--{name.replace('_', '-')}")
 
 
-def _remote(words: str, metavar: str | None, *flags: str, number: bool = False, **settings: Any) -> Any:
-    """Return annotation and default of an option for remote files; without `metavar` it is a switch."""
-    option = typer.Option(*flags, help=words, metavar=metavar, rich_help_panel=REMOTE_PANEL, **settings)
-    if metavar is None:
-        return Annotated[bool, option], False
-    return (Annotated[int | None, option] if number else Annotated[str | None, option]), None
+def _flag(
+    words: str, metavar: str | None, *flags: str, panel: str | None = REMOTE_PANEL, kind: Any = str, **settings: Any
+) -> tuple[Any, Any]:
+    """Return annotation and default of an option; without `metavar` it is a switch."""
+    option = typer.Option(*flags, help=words, metavar=metavar, rich_help_panel=panel, **settings)
+    return (Annotated[bool, option], False) if metavar is None else (Annotated[kind | None, option], None)
 
+
+WORK = "Read and decompress up to N bytes (1K, 1M), whatever the file size; 0: no limit."
+# Flags of several commands, by parameter: those for opening a file, and those for all that read or write.
+_of_formats = partial(_flag, panel=FORMATS_PANEL)
+_OPENING = {
+    "source_format": _of_formats(
+        "Use this format instead of detecting it.", "NAME", "--format", autocompletion=one_of(*FORMATS)
+    ),
+    "manifest": _of_formats("The manifest of convert or extract: has the sharding specification.", "FILE|-"),
+    "yes": _of_formats("Open stores and folders that a file refers to, without asking.", None, "--yes", "-y"),
+    "opening_options": _of_formats(
+        "Any other option for opening, such as n_bits=8.", "NAME=VALUE", "-O", kind=list[str]
+    ),
+    "limit_work": _flag(WORK, "N", panel=None, kind=int, parser=size_from),
+}
+_COMMON = {
+    "tape": _flag("Write the request log; print the totals.", "FILE|-", "--request-log", "--tape"),
+    "jobs": _flag("Process N shards or objects in parallel.", "N", panel=None, kind=int, min=1),
+}
 
 # Flags for remote files, by field of `RemoteOptions`, two of which have other names.
 _REMOTE: dict[str, tuple[Any, Any]] = {
-    "endpoint_url": _remote("Address of an S3-compatible store.", "URL", "--endpoint-url"),
-    "region": _remote("Region of the bucket.", "NAME", "--region"),
-    "profile": _remote("Sign with this AWS profile.", "NAME", "--profile"),
-    "no_sign_request": _remote("Send anonymous requests.", None, "--no-sign-request"),
-    "requester_pays": _remote("You pay for requests and transfer (requester pays).", None, "--requester-pays"),
-    "give_up_slow": _remote("Abort if slower than 1 KB/s for 30 s.", None, "--give-up-slow"),
-    "addressing": _remote(
+    "endpoint_url": _flag("Address of an S3-compatible store.", "URL", "--endpoint-url"),
+    "region": _flag("Region of the bucket.", "NAME", "--region"),
+    "profile": _flag("Sign with this AWS profile.", "NAME", "--profile"),
+    "no_sign_request": _flag("Send anonymous requests.", None, "--no-sign-request"),
+    "requester_pays": _flag("You pay for requests and transfer (requester pays).", None, "--requester-pays"),
+    "give_up_slow": _flag("Abort if slower than 1 KB/s for 30 s.", None, "--give-up-slow"),
+    "addressing": _flag(
         "Put the bucket in path or host name.", "path|virtual", "--addressing", autocompletion=one_of("path", "virtual")
     ),
-    "limit_requests": _remote("Send at most N requests.", "N", "--limit-requests", number=True, min=1),
-    "limit_fetch": _remote("Fetch at most BYTES (1K, 1M).", "BYTES", "--limit-fetch", number=True, parser=size_from),
+    "limit_requests": _flag("Send at most N requests.", "N", "--limit-requests", kind=int, min=1),
+    "limit_fetch": _flag("Fetch at most BYTES (1K, 1M).", "BYTES", "--limit-fetch", kind=int, parser=size_from),
 }
-_TAPE = _remote("Write the request log; print the totals.", "FILE|-", "--request-log", "--tape")
-
-_YES = Annotated[
-    bool,
-    typer.Option(
-        "--yes",
-        "-y",
-        help="Open stores and folders that a file refers to, without asking.",
-        rich_help_panel=FORMATS_PANEL,
-    ),
-]
-
-_MANIFEST = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE|-",
-        help="The manifest of convert or extract: has the sharding specification.",
-        rich_help_panel=FORMATS_PANEL,
-    ),
-]
-
-_OPTION = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-O",
-        metavar="NAME=VALUE",
-        help="Any other option for opening, such as n_bits=8.",
-        rich_help_panel=FORMATS_PANEL,
-    ),
-]
-
-_WORK = Annotated[
-    int | None,
-    typer.Option(
-        "--limit-work",
-        metavar="N",
-        help="Read and decompress up to N bytes (1K, 1M), whatever the file size; 0: no limit.",
-        parser=size_from,
-    ),
-]
-
-_JOBS = Annotated[
-    int | None,
-    typer.Option("--jobs", metavar="N", min=1, help="Process N shards or objects in parallel."),
-]
 
 
 def edits(command: Callable[..., int]) -> Callable[..., int]:
@@ -443,24 +402,24 @@ def _with_flags(
             own.append(one.replace(annotation=hints[one.name]))
     to_write = _format_flags(OptionPurpose.WRITE) if writing else {}
     to_open = _format_flags(OptionPurpose.OPEN, to_write, formats) if opening else {}
-    flags: dict[str, tuple[Any, Any]] = {"source_format": (_FORMAT, None)} if opening else {}
+    flags: dict[str, tuple[Any, Any]] = {"source_format": _OPENING["source_format"]} if opening else {}
     flags |= to_open | to_write
     # The setting of the same name: convert reads it itself, extract writes one.
     manifest = SOURCE * any(one.name == "manifest" for one in own) + "manifest"
     reads_manifest = opening and formats is None and Convert not in operations.values()
     if reads_manifest:
-        flags[manifest] = (_MANIFEST, None)
+        flags[manifest] = _OPENING["manifest"]
     asks = opening and all(one.name != "yes" for one in own)
     if asks:
-        flags["yes"] = (_YES, False)
+        flags["yes"] = _OPENING["yes"]
     # Commands without these flags open no format with options of its own.
     with_options = bool(to_open) and all(one.name != "option" for one in own)
     if with_options:
-        flags["opening_options"] = (_OPTION, None)
+        flags["opening_options"] = _OPENING["opening_options"]
     if opening:
-        flags["limit_work"] = (_WORK, None)
+        flags["limit_work"] = _OPENING["limit_work"]
     if remote:
-        flags |= _REMOTE | {"tape": _TAPE, "jobs": (_JOBS, None)}
+        flags |= _REMOTE | _COMMON
     common = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, (annotation, default) in flags.items()

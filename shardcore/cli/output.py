@@ -37,7 +37,7 @@ def print_json(value: Any) -> None:
 
 def print_line(text: str = "") -> None:
     """Print one line; control characters are escaped."""
-    sys.stdout.write(printable(text) + "\n")
+    sys.stdout.write(visible(text) + "\n")
 
 
 def print_rest(count: int, printed: int, noun: str, many: str = "") -> None:
@@ -47,7 +47,7 @@ def print_rest(count: int, printed: int, noun: str, many: str = "") -> None:
 
 def emit_line(text: str) -> None:
     """Print one line; if the pipe is broken, printing stops but the command continues."""
-    _write_on(printable(text) + "\n")
+    _write_on(visible(text) + "\n")
 
 
 def emit_json(value: Any) -> None:
@@ -76,15 +76,10 @@ def silence_output() -> None:
     os.close(nowhere)
 
 
-def printable(text: str) -> str:
-    """Escape control characters, direction marks and lone surrogates, which keys may contain."""
-    return visible(text)
-
-
 def warn(text: str) -> None:
     if sys.stderr is None:
         return
-    sys.stderr.write(f"shardcore: {printable(text)}\n")
+    sys.stderr.write(f"shardcore: {visible(text)}\n")
 
 
 FLAGS = {

@@ -301,24 +301,17 @@ def _source(
     tape: RequestLog | None = None,
     format: str | None = None,
 ) -> Source | Folder:
-    marks = folder_marks() if is_address(where) else ()
-    return source_of(where, remote, tape, _first_bytes(where, format), marks)
-
-
-def _first_bytes(where: object, format: str | None = None) -> int:
-    """Return the number of bytes requested first from a remote file of this name.
-
-    Most formats have only a few fields at the beginning, and the rest at another offset.
-    """
-    return (
-        head_bytes(re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2], format)
-        if is_address(where)
-        else SMALL_HEAD
-    )
+    if not is_address(where):
+        return source_of(where, remote, tape)
+    name = re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2]
+    return source_of(where, remote, tape, head_bytes(name, format), folder_marks())
 
 
 def head_bytes(name: str, format: str | None = None) -> int:
-    """Return the number of bytes that a reader requests first, when only name and format are known."""
+    """Return the number of bytes that a reader requests first, when only name and format are known.
+
+    Most formats have only a few fields at the beginning, and the rest at another offset.
+    """
     formats = [one for one in all_formats() if one.head_names and format in (None, one.name)]
     whole = any(re.fullmatch(one.head_names, name) for one in formats)
     # With the index at the beginning, some checks need no further bytes.

@@ -92,7 +92,7 @@ class ManifestReader:
 
     Attributes:
         header: Members before the objects (`format`, `spec`); empty for JSON Lines.
-        opening: Options that open the shard which was written with a result manifest; known after the last object.
+        opening: The member after the objects with options that open the shard, unchecked.
         dropped: Metadata of another format that the target cannot store, with the number of objects.
     """
 
@@ -106,7 +106,7 @@ class ManifestReader:
         self._declared = {option.name for option in declared}
         self._format = format
         self.header: dict[str, Any] = {}
-        self.opening: Mapping[str, Any] = {}
+        self.opening: Any = None
         self.dropped: dict[str, int] = {}
         self._objects = objects
         self._lines = self._read()
@@ -258,7 +258,7 @@ class ManifestReader:
             if entry.startswith("]"):
                 rest = "".join([entry[1:], *(rest for _, rest in lines)]).lstrip().removeprefix(",")
                 if '"opening"' in rest:
-                    self._note_opening(self._object(number, "{" + rest))
+                    self.opening = self._object(number, "{" + rest)["opening"]
                 return
             if entry and self._objects:
                 yield number, self._object(number, entry.removesuffix(","))
@@ -271,15 +271,9 @@ class ManifestReader:
         yield from self._listed(members, number)
 
     def _listed(self, members: dict[str, Any], number: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        self._note_opening(members)
+        self.opening = members.get("opening")
         self.header = {name: value for name, value in members.items() if name not in ("objects", "opening")}
         yield from ((number, self._checked(number, one)) for one in members["objects"])
-
-    def _note_opening(self, members: Mapping[str, Any]) -> None:
-        # No text, which might be the path of any file.
-        found = members.get("opening")
-        given = found.items() if isinstance(found, dict) else ()
-        self.opening = {name: value for name, value in given if isinstance(value, dict)}
 
     def _object(self, number: int, text: str, limits: JsonLimits = FREE) -> dict[str, Any]:
         try:
@@ -306,10 +300,10 @@ def opening_in(where: str | Path) -> Mapping[str, Any]:
             pass
     if not isinstance(read.header.get("format"), str):
         raise UsageError(f"{read.name} is not a manifest of convert, pack or extract: `format` is missing")
-    spec = read.header.get("spec")
     # With `source`, the specification is that of the shard which was converted.
-    of_extract = {"spec": spec} if isinstance(spec, dict) and "source" not in read.header else {}
-    return read.opening or of_extract
+    found = read.opening if "source" in read.header or read.opening else {"spec": read.header.get("spec")}
+    # No text, which might be the path of any file.
+    return {name: value for name, value in found.items() if isinstance(value, dict)} if isinstance(found, dict) else {}
 
 
 class ResultManifest:
@@ -363,7 +357,7 @@ class ResultManifest:
             line = {"path": item.origin} | line
         self._line({name: value for name, value in line.items() if value is not None or name == "key"})
 
-    def end(self, skipped: Sequence[Skipped] = (), opening: Mapping[str, str] | None = None) -> None:
+    def end(self, skipped: Sequence[Skipped] = (), opening: Mapping[str, Any] | None = None) -> None:
         """End the list; `opening` are JSON values of options that open the shard."""
         losses = self._source.losses() if self._source is not None else ()
         if (losses or (opening and self._source is not None)) and not self._all:

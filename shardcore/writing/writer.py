@@ -94,7 +94,7 @@ class Writer(ABC):
         self._finished = False
 
     @property
-    def opening(self) -> Mapping[str, str]:
+    def opening(self) -> Mapping[str, Any]:
         """Options that are needed to open the result, as JSON text: `spec`."""
         return {}
 

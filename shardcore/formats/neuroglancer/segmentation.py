@@ -22,6 +22,7 @@ from shardcore.model.content_layout import ArrayLayout, ContentPart, ContentPart
 from shardcore.model.span import Span
 
 ENCODING = "compressed_segmentation"
+I64 = NDArray[np.int64]
 
 _WORD = 4
 _BITS = (0, 1, 2, 4, 8, 16, 32)
@@ -42,10 +43,10 @@ class ChannelBlocks:
     start: int
     grid: tuple[int, int, int]
     extent: tuple[int, int, int]
-    tables: NDArray[np.int64]
-    bits: NDArray[np.int64]
-    values: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    tables: I64
+    bits: I64
+    values: I64
+    sizes: I64
 
     def block_at(self, cell: Sequence[int]) -> int:
         x, y, z = cell
@@ -114,19 +115,13 @@ def _channel(
     if exceeds.any():
         at = int(exceeds.argmax())
         fault(start + 8 * at, f"block {at} has values at {start + values[at]:#x}, which exceed the chunk")
-    first, second, third = map(min, layout.shape, layout.block)
-    found = ChannelBlocks(start, grid, (first, second, third), start + tables, bits, start + values, sizes)
+    x, y, z = map(min, layout.shape, layout.block)
+    found = ChannelBlocks(start, grid, (x, y, z), start + tables, bits, start + values, sizes)
     _check_tables(found, np.arange(count), 1, layout, fault)
     return found
 
 
-def _check_tables(
-    blocks: ChannelBlocks,
-    chosen: NDArray[np.int64],
-    labels: NDArray[np.int64] | int,
-    layout: ArrayLayout,
-    fault: _Fault,
-) -> None:
+def _check_tables(blocks: ChannelBlocks, chosen: I64, labels: I64 | int, layout: ArrayLayout, fault: _Fault) -> None:
     outside = blocks.tables[chosen] + labels * layout.dtype.itemsize > fault.size
     if outside.any():
         at = int(chosen[outside.argmax()])
@@ -168,8 +163,8 @@ def decode_labels(data: bytes, layout: ArrayLayout, place: Span | None = None) -
 
 
 def _indices(
-    data: bytes, blocks: ChannelBlocks, layout: ArrayLayout, chosen: NDArray[np.int64], fault: _Fault
-) -> Iterator[tuple[NDArray[np.int64], slice, NDArray[Any]]]:
+    data: bytes, blocks: ChannelBlocks, layout: ArrayLayout, chosen: I64, fault: _Fault
+) -> Iterator[tuple[I64, slice, NDArray[Any]]]:
     """Yield the checked label indices of blocks of one width: block numbers, range of voxels, one row per block."""
     (x, y, _), (row, column, _), volume = blocks.extent, layout.block, math.prod(blocks.extent)
     # Blocks may be larger than the chunk.
@@ -178,7 +173,7 @@ def _indices(
         same = chosen[blocks.bits[chosen] == bits]
         items = np.frombuffer(data, f"<u{max(bits // 8, 1)}")
         per, starts = max(8 // bits, 1), blocks.values // items.itemsize
-        shifts = np.arange(0, 8, bits, np.uint8)
+        shifts = np.arange(0, 8, bits, dtype=np.uint8)
         # The indices in each byte, lowest bits first, as one number.
         unpacked = np.arange(256, dtype=np.uint8)[:, None] >> shifts & np.uint8((1 << min(bits, 8)) - 1)
         unpacked = unpacked.view(f"<u{per}").ravel()

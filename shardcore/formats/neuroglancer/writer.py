@@ -171,7 +171,7 @@ class NeuroglancerWriter(Writer):
         return next(iter(self._values.values()))
 
     @property
-    def opening(self) -> Mapping[str, str]:
+    def opening(self) -> Mapping[str, Any]:
         if self._infos:
             return {}
         return {"spec": json.dumps(self._first.described.spec_option(self.suggested()))}

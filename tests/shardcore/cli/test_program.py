@@ -14,9 +14,10 @@ import pytest
 
 import shardcore
 from shardcore import errors
-from shardcore.cli.output import printable, progress_bar
+from shardcore.cli.output import progress_bar
 from shardcore.cli.program import exit_code, run
 from shardcore.errors import ShardError
+from shardcore.model.text import visible
 
 COMMANDS = ["info", "tree", "explain", "trace", "verify", "locate", "ls", "get", "extract", "recover", "pack"]
 
@@ -231,7 +232,7 @@ def test_terminals_without_unicode(small: Path, tmp_path: Path) -> None:
 
 
 def test_text_never_moves_the_cursor() -> None:
-    assert printable("a\x1b[2Jb\r\n\ud800") == "a\\x1b[2Jb\\r\\n\\ud800"
+    assert visible("a\x1b[2Jb\r\n\ud800") == "a\\x1b[2Jb\\r\\n\\ud800"
 
 
 class Terminal(io.StringIO):
