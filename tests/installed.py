@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -19,32 +18,32 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 _COMMAND = re.compile(r"pip install '(?:shardscope|\.)(\[[\w,]+\])'((?: \w[\w\[\],-]*)*)")
 
-# Commands and lines of Python one after the other, as on a page; prints what each of them printed.
+# Commands and lines of Python one after the other, as on a page; prints their exit codes and outputs, errors last.
 _EXAMPLES = """
 import contextlib, io, json, os, runpy, shlex, shutil, sys
 from pathlib import Path
 from shardcore.cli.program import run
 
-def printed(code, names):
+def printed(line, names):
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     err = io.StringIO()
+    code, target = 0, ""
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        if code.startswith("$ "):
-            words = shlex.split(code[2:], comments=True)
+        if line.startswith("$ "):
+            words = shlex.split(line[2:], comments=True)
             words, target = (words[:-2], words[-1]) if ">" in words else (words, "")
-            shutil.copy(*words[1:]) if words[0] == "cp" else run(words[1:])
+            code = run(words[1:]) if words[0] != "cp" else shutil.copy(*words[1:]) and 0
         else:
-            target = ""
-            Path("lines.py").write_text(code, encoding="utf-8")
+            Path("lines.py").write_text(line, encoding="utf-8")
             names |= runpy.run_path("lines.py", init_globals=names)
     text = out.buffer.getvalue().decode()
     if target:
         Path(target).write_text(text, encoding="utf-8")
-    return ("" if target else text) + err.getvalue()
+    return code, ("" if target else text) + err.getvalue()
 
 if __name__ == "__main__":
     names = {}
-    json.dump([printed(code, names) for code in json.load(sys.stdin)], sys.stdout)
+    json.dump([printed(line, names) for line in json.load(sys.stdin)], sys.stdout)
 """
 
 
@@ -73,8 +72,10 @@ def distributions(*requirements: str) -> set[str]:
 
 def named_on(text: str) -> list[str]:
     """Return the requirements that a page names in `pip install`; the project alone if it names none."""
-    found = [f"{PROJECT['name']}{extras}" for extras, _ in _COMMAND.findall(text)]
-    return [PROJECT["name"], *found, *(name for _, more in _COMMAND.findall(text) for name in more.split())]
+    found = [PROJECT["name"]]
+    for extras, more in _COMMAND.findall(text):
+        found += [f"{PROJECT['name']}{extras}", *more.split()]
+    return found
 
 
 def environment(folder: Path, *requirements: str) -> dict[str, str]:
@@ -91,12 +92,12 @@ def environment(folder: Path, *requirements: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT), str(ROOT / "app")])}
 
 
-def run_examples(variables: dict[str, str], codes: Sequence[str], cwd: Path) -> list[str]:
-    """Run commands (`$ shardcore …`) and Python code in one process; return what each printed, errors at the end."""
+def run_examples(variables: dict[str, str], codes: list[str], cwd: Path) -> list[tuple[int, str]]:
+    """Run commands (`$ shardcore …`) and Python code in one process; return code and output of each."""
     (cwd / "run_examples.py").write_text(_EXAMPLES)
     command = [sys.executable, "run_examples.py"]
-    asked = json.dumps(list(codes))
-    done = subprocess.run(command, input=asked, capture_output=True, text=True, env=variables, cwd=cwd, check=False)
+    done = subprocess.run(
+        command, input=json.dumps(codes), capture_output=True, text=True, env=variables, cwd=cwd, check=False
+    )
     assert done.returncode == 0, done.stderr
-    found: list[str] = json.loads(done.stdout)
-    return found
+    return [(code, text) for code, text in json.loads(done.stdout)]

@@ -112,7 +112,7 @@ def test_pages_show_what_is_printed(name: str, clone: Path) -> None:
     # Commands of pip and make are not run.
     found = [one for one in found if not one[0].startswith("$ ") or one[0].startswith(("$ shardcore ", "$ cp "))]
     printed = run_examples(installed(name, clone), [code for code, _ in found], clone)
-    for (code, output), shown in zip(found, printed, strict=True):
+    for (code, output), (_, shown) in zip(found, printed, strict=True):
         assert same(output, shown), f"{code}\n{shown}"
 
 

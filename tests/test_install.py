@@ -86,28 +86,14 @@ def test_every_command_has_examples() -> None:
             command.make_context(name, words[2:])
 
 
-RUN = """
-import shlex, sys
-from shardcore.cli.program import run
-if __name__ == "__main__":
-    for line in sys.argv[1:]:
-        sys.stdout.flush()
-        code = run(shlex.split(line)[1:])
-        print(f"\\n== {code} {line}")
-"""
-
-
 def test_the_examples_run_on_what_the_core_installs(core: dict[str, str], folder: Path) -> None:
     """Without Qt and the extras, every example does its work on the samples; what decodes says what to install."""
     lines = [line for line in examples() if "s3://" not in line]
-    (folder / "examples.py").write_text(RUN)
-    done = python(core, "examples.py", *lines, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    codes = [tuple(line[3:].split(" ", 1)) for line in done.stdout.splitlines() if line.startswith("== ")]
+    done = dict(zip(lines, run_examples(core, [f"$ {line}" for line in lines], folder), strict=True))
     expected = {line: 2 if line.startswith(DECODED) else 0 for line in lines}
-    assert {line: int(code) for code, line in codes} == expected, done.stderr
-    assert "shardcore: DracoPy is not installed: pip install 'shardscope[decoders]'" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert {line: code for line, (code, _) in done.items()} == expected, done
+    (shown,) = (text for line, (_, text) in done.items() if line.startswith(DECODED))
+    assert shown.startswith("shardcore: DracoPy is not installed: pip install 'shardscope[decoders]'")
 
 
 EACH = (
@@ -122,7 +108,7 @@ def test_the_core_reads_all_formats(core: dict[str, str], tmp_path: Path) -> Non
     words = ("info", "ls", "verify", "extract")
     lines = [f"$ shardcore {word} {SAMPLES / one} {one}" for one in EACH for word in words]
     shown = run_examples(core, [line if " extract " in line else line.rsplit(" ", 1)[0] for line in lines], tmp_path)
-    for line, text in zip(lines, shown, strict=True):
+    for line, (_, text) in zip(lines, shown, strict=True):
         assert "shardcore: " not in (text or "shardcore: "), line
         assert ("No errors found" in text) is (" verify " in line)
         unchecked = "not checked: DracoPy is not installed: pip install 'shardscope[decoders]'"

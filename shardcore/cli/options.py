@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 import typer
 
 import shardcore
-from shardcore.cli.output import OutputTarget, progress_bar, warn, write_text_to
+from shardcore.cli.output import OutputTarget, confirmed, progress_bar, warn, write_text_to
 from shardcore.errors import Forbidden, FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reported_as
 from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside
@@ -120,11 +120,7 @@ class Opening:
         try:
             return self._open(uri, self.remote, partial=partial)
         except StoreUntrusted as error:
-            if not sys.stdin.isatty():
-                raise
-            sys.stderr.write(f"{error.message}. {error.question} [y/N] ")
-            sys.stderr.flush()
-            if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            if not sys.stdin.isatty() or not confirmed(f"{error.message}. {error.question}"):
                 raise
             from shardcore.sources.remote.options import RemoteOptions
 
@@ -152,15 +148,7 @@ class Opening:
         return shard
 
     def open_rest(self, uri: str, *, whole: bool = False) -> Shard:
-        """Open a shard, or the readable part of a damaged one; `Shard.damage` is then set.
-
-        Args:
-            uri: The file or folder.
-            whole: Whether all bytes of the file are needed.
-
-        Raises:
-            FormatError: The file is damaged and no objects can be read.
-        """
+        """Open a shard, or the readable part of a damaged one; with `whole`, all its bytes are needed."""
         try:
             with opening_whole(whole):
                 return self.open(uri)
@@ -173,12 +161,7 @@ class Opening:
 
 
 def target_of(out: str, how: Opening, *, force: bool) -> AbstractContextManager[OutputTarget]:
-    """Return the target of a command: a local path, or an S3 address.
-
-    Raises:
-        UsageError: The target is an address that cannot be written, or it exists and may not be replaced.
-        SourceError: The store does not respond.
-    """
+    """Return the target of a command: a local path, or an address, whose store is checked first."""
     if not is_address(out):
         return nullcontext(OutputTarget(out))
     from shardcore.cli.output_targets import remote_target
@@ -255,11 +238,7 @@ class WorkerOptions:
 
     @property
     def processes(self) -> int | None:
-        """Number of local processes; None for a Dask cluster, or without workers.
-
-        Raises:
-            UsageError: The number is invalid.
-        """
+        """Number of local processes; None for a Dask cluster, or without workers."""
         kind, colon, count = (self.cluster or "").partition(":")
         if kind != LOCAL:
             return None
@@ -270,11 +249,7 @@ class WorkerOptions:
         return int(count) if count else usual_processes()
 
     def check_target(self, out: str) -> None:
-        """Refuse a local folder as the target of workers on other machines.
-
-        Raises:
-            UsageError: The target is such a folder, and `--shared` is not given.
-        """
+        """Raise UsageError for a local folder as the target of workers on other machines, without `--shared`."""
         elsewhere = self.cluster is not None and self.processes is None
         only("with --cluster ADDRESS", elsewhere, shared=self.shared)
         if elsewhere and not self.shared and not is_address(out):
@@ -428,7 +403,8 @@ def _with_flags(
     @wraps(command)
     def run(**given: Any) -> int:
         stdin = [name for name in (*_SHARDS, *_LISTS) if given.get(name) == "-"]
-        changes = command.__name__ if formats is not None else ""
+        if formats is not None and stdin == ["uri"]:
+            raise UsageError(f"{command.__name__} changes a file in place, not standard input: give its name")
         name, target = given.pop("source_format", None), given.pop("tape", None)
         options = {flag.removeprefix(SOURCE): given.pop(flag) for flag in to_open}
         options |= {"manifest": given.pop(manifest)} if reads_manifest else {}
@@ -442,7 +418,11 @@ def _with_flags(
             return command(**given)
         more = ({"trusted": frozenset("*")} if yes else {}) | ({"threads": jobs} if jobs else {})
         reach = _remote_options(reached | more)
-        with _logged_requests(target) as tape, allowing(work), _standard_input(stdin, changes) as file:
+        with (
+            _logged_requests(target) as tape,
+            allowing(work),
+            _standard_input(stdin) as file,
+        ):
             return command(**given, how=Opening(name, options, reach, tape, jobs, written, file))
 
     parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own] + common
@@ -546,15 +526,13 @@ _IN_MEMORY = 64 << 20
 
 
 @contextmanager
-def _standard_input(names: Sequence[str], changes: str) -> Iterator[Source | None]:
+def _standard_input(names: Sequence[str]) -> Iterator[Source | None]:
     """Yield standard input as a file, if a shard is `-`; a pipe is copied, because shards are not read in order."""
     if len(names) > 1:
         raise UsageError("standard input can be read only once: give - for one file")
     if not {*_SHARDS} & {*names}:
         yield None
         return
-    if changes:
-        raise UsageError(f"{changes} changes a file in place, which standard input does not allow: give its name")
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("standard input is a terminal: redirect a file, or pipe the output of a program")
     from shardcore.sources.memory import FileObjectSource

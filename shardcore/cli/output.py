@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shardcore.errors import ShardError
     from shardcore.model.node import Node
     from shardcore.model.objects import ObjectRef
-    from shardcore.model.record import FieldRole, Value
+    from shardcore.model.record import Value
     from shardcore.shards.shard import Shard
     from shardcore.sources.remote.upload import BucketFolder
 
@@ -80,6 +80,12 @@ def warn(text: str) -> None:
     if sys.stderr is None:
         return
     sys.stderr.write(f"shardcore: {visible(text)}\n")
+
+
+def confirmed(question: str) -> bool:
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 FLAGS = {
@@ -178,10 +184,6 @@ def json_safe(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def role_name(role: FieldRole) -> str:
-    return role.name.lower()
-
-
 def info_json(shard: Shard, uri: str) -> dict[str, Any]:
     sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in shard.sections]
     found: dict[str, Any] = {
@@ -262,7 +264,7 @@ def node_json(node: Node) -> dict[str, Any]:
         "span": node.span.to_json(),
         "value": json_value(node.value),
         "text": node.text,
-        "role": role_name(node.role),
+        "role": node.role.name.lower(),
         "doc": node.doc,
         "error": node.error,
     }

@@ -614,7 +614,9 @@ class _Source:
         facts, rest = self._sorted_facts(source.record.facts) if not part else ({}, {})
         recorded = rest | ({"part": part} if part else {})
         parts = self._own_parts(source) if not part else {}
-        key: str | None = name if part or self._apart(source.record) else old
+        # Parts that the format cannot store are separate objects.
+        apart = any(one and one not in self._writes.parts for one in source.record.names)
+        key: str | None = name if part or apart else old
         if self._writes.keys is KeyRule.NONE:
             if self._choice is KeyChoice.NUMBER:
                 name = str(number)
@@ -656,10 +658,6 @@ class _Source:
         if isinstance(content, Sized):
             return content, {"size": content.size}
         return counted, sized
-
-    def _apart(self, record: ObjectRecord) -> bool:
-        """Return whether parts are written as separate objects, because the format cannot store them."""
-        return any(part and part not in self._writes.parts for part in record.names)
 
     def _own_parts(self, source: SourceObject) -> dict[str, Content]:
         return {part: source.content(part) for part in source.record.names if part and part in self._writes.parts}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.model.budget import budgeted, operation
 from shardcore.model.inside_path import InsidePath, InsideStep, split_inside
-from shardcore.model.options import OptionPurpose, OptionType, read_options
+from shardcore.model.options import Option, OptionPurpose, OptionType, read_options
 from shardcore.model.text import plural, short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.detect import LONGEST_BEGINNING, check_found, is_other_file, judge, judge_folder, partial_match
@@ -335,11 +335,17 @@ def _opening_options(
         if name not in declared:
             raise UsageError(f"no format has an option {short(name)} for opening (available: {', '.join(declared)})")
         format, option = declared[name]
-        if option.type is OptionType.JSON and is_address(value):
-            value = text_at(value, format_of(format).folder_mark, remote, tape).decode("utf-8", "surrogateescape")
+        value = read_json_at(option, value, format, remote, tape)
         values[name] = folder_of(value, remote, tape) if option.type is OptionType.FOLDER else option.value_of(value)
         named, claim = (format, name) if option.names_format else (named, claim)
     return values, named, claim
+
+
+def read_json_at(option: Option, value: Any, format: str, remote: RemoteOptions | None, tape: RequestLog | None) -> Any:
+    """Return the text at an address if the option takes JSON; other values as they are."""
+    if option.type is not OptionType.JSON or not is_address(value):
+        return value
+    return text_at(value, format_of(format).folder_mark, remote, tape).decode("utf-8", "surrogateescape")
 
 
 def create(

@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from io import TextIOWrapper
@@ -92,7 +91,7 @@ class ManifestReader:
 
     Attributes:
         header: Members before the objects (`format`, `spec`); empty for JSON Lines.
-        opening: The member after the objects with options that open the shard, unchecked.
+        opening: The last member, options that open the shard, unchecked; known after the objects.
         dropped: Metadata of another format that the target cannot store, with the number of objects.
     """
 
@@ -295,9 +294,7 @@ def opening_in(where: str | Path) -> Mapping[str, Any]:
         SourceError: It cannot be read.
     """
     read = ManifestReader(where, objects=False)
-    with closing(read):
-        for _ in read.lines():
-            pass
+    read.close()
     if not isinstance(read.header.get("format"), str):
         raise UsageError(f"{read.name} is not a manifest of convert, pack or extract: `format` is missing")
     # With `source`, the specification is that of the shard which was converted.
@@ -358,9 +355,10 @@ class ResultManifest:
         self._line({name: value for name, value in line.items() if value is not None or name == "key"})
 
     def end(self, skipped: Sequence[Skipped] = (), opening: Mapping[str, Any] | None = None) -> None:
-        """End the list; `opening` are JSON values of options that open the shard."""
         losses = self._source.losses() if self._source is not None else ()
-        if (losses or (opening and self._source is not None)) and not self._all:
+        # No paths, such as that of the xorbs.
+        stated = {name: json.loads(value) for name, value in (opening or {}).items() if value.startswith("{")}
+        if (losses or (stated and self._source is not None)) and not self._all:
             self._begin()
         if self._file is None:
             return
@@ -369,8 +367,7 @@ class ResultManifest:
                 self._line({"path": one.name, "error": one.why})
         listed = ",".join("\n  " + json.dumps(one.to_json()) for one in losses)
         self._write("\n ]" + (f',\n "losses": [{listed}\n ]' if losses else ""))
-        if opening:
-            stated = {name: json.loads(value) for name, value in opening.items()}
+        if stated:
             self._write(f',\n "opening": {json.dumps(stated)}')
         self._write("\n}\n")
         self._file.complete(self._count)

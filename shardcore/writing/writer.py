@@ -91,12 +91,13 @@ class Writer(ABC):
         self.folders: tuple[str, ...] = ()
         self.expected: set[str] = set()
         self.notes: tuple[str, ...] = ()
+        self._opening: dict[str, Any] = {}
         self._finished = False
 
     @property
     def opening(self) -> Mapping[str, Any]:
-        """Options that are needed to open the result, as JSON text: `spec`."""
-        return {}
+        """Options that are needed to open the result: `spec` as JSON text, `xorbs`."""
+        return self._opening
 
     @property
     def rows(self) -> int | None:

@@ -20,7 +20,7 @@ from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.formats.neuroglancer.info import DATA_TYPES, KeySpace, VolumeScale, parse_info
 from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode, encode_many
 from shardcore.formats.neuroglancer.segmentation import ENCODING as SEGMENTATION
-from shardcore.formats.neuroglancer.segmentation import SegmentationParts, channel_blocks, check_labels, decode_labels
+from shardcore.formats.neuroglancer.segmentation import SegmentationParts, channel_blocks, decode_labels
 from shardcore.model.chunk_grid import GridCell, GridScale, VoxelBox
 from shardcore.model.content_layout import RAW, ArrayLayout, ContentPart
 from shardcore.model.objects import ObjectRef, located
@@ -181,14 +181,6 @@ def decode_chunk(
     if layout.encoding in PICTURES:
         return replace(layout, encoding=RAW), _picture(layout, data, decoder, place)
     raise Unsupported(f"chunk encoding {layout.encoding!r} is not supported", span=place)
-
-
-def check_chunk(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span | None = None) -> None:
-    """Check an encoded chunk like `decode_chunk`; checking the blocks of `compressed_segmentation` is sufficient."""
-    if layout.encoding == SEGMENTATION:
-        check_labels(data, layout, place)
-    else:
-        decode_chunk(layout, data, decoder=decoder, place=place)
 
 
 def chunk_parts(layout: ArrayLayout, stored: ContentPart, read: Callable[[], bytes]) -> Sequence[ContentPart]:

@@ -143,8 +143,8 @@ def decode_labels(data: bytes, layout: ArrayLayout, place: Span | None = None) -
     channels = channel_blocks(data, layout, place)
     # Label tables begin at any word: 64-bit labels at even words, then those at odd words.
     odd = len(data) // width if width > _WORD else 0
-    both = [np.frombuffer(data, layout.dtype, (len(data) - at) // width, at) for at in range(0, width, _WORD)]
-    labels = both[0] if len(both) == 1 else np.concatenate(both)
+    both = (np.frombuffer(data, layout.dtype, (len(data) - at) // width, at) for at in range(0, width, _WORD))
+    labels = np.concatenate(list(both))
     found = []
     for blocks in channels:
         grid, extent = blocks.grid[::-1], blocks.extent[::-1]
@@ -220,9 +220,6 @@ class SegmentationParts(ContentParts):
         across, width, edge = self._layout.shape[0], self._layout.dtype.itemsize, self._layout.block[0]
         start = row * across + run * edge
         return ContentPart(start * width, min(start + edge, (row + 1) * across) * width, self._span(row, run))
-
-    def __iter__(self) -> Iterator[ContentPart]:
-        return (self[at] for at in range(len(self)))
 
     def _span(self, row: int, run: int) -> Span:
         _, height, depth, _ = self._layout.shape

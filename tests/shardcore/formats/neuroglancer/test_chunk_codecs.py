@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import shardcore
-from shardcore.codecs.decoder_process import IsolatedDecoder
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.formats.neuroglancer.chunks import chunk_parts, decode_chunk
 from shardcore.formats.neuroglancer.segmentation import channel_blocks
@@ -87,16 +86,12 @@ def picture(format: str, pixels: NDArray[Any]) -> bytes:
 
 
 @pytest.mark.parametrize("dtype", ["<u4", "<u8"])
-@pytest.mark.parametrize("isolated", [False, True])
-def test_segmentations(dtype: str, isolated: bool) -> None:
+def test_segmentations(dtype: str) -> None:
     labels = LABELS.astype(dtype)
-    with IsolatedDecoder() as worker:
-        for channels in ([labels], [labels, labels + 1]):
-            layout = labels_layout(dtype, len(channels))
-            options = {"decoder": worker.run} if isolated else {}
-            raw, data = decode_chunk(layout, joined(*channels), **options)
-            assert raw.encoding == "raw"
-            np.testing.assert_array_equal(raw.of(data), np.stack(channels, axis=-1))
+    for channels in ([labels], [labels, labels + 1]):
+        raw, data = decode_chunk(labels_layout(dtype, len(channels)), joined(*channels))
+        assert raw.encoding == "raw"
+        np.testing.assert_array_equal(raw.of(data), np.stack(channels, axis=-1))
 
 
 @pytest.mark.parametrize("format", ["PNG", "JPEG"])
