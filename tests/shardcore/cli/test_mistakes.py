@@ -44,6 +44,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "no path given", ["info", ""]),
     (2, "standard input can be read only once: give - for one file", ["get", "-", "--keys", "-"]),
     (2, "delete changes a file in place, not standard input: give its name", ["delete", "-", "00"]),
+    (2, "find opens files by their names, which standard input does not have", ["find", "00", "-"]),
     (3, "standard input: unrecognised format", ["info", "-"]),
     (2, "ftp:// addresses are not supported (supported: s3://, gs://, http://", ["info", "ftp://a/b"]),
     (4, "not a regular file", ["info", "/dev/null"]),
