@@ -403,7 +403,7 @@ def _with_flags(
     @wraps(command)
     def run(**given: Any) -> int:
         stdin = [name for name in (*_SHARDS, *_LISTS) if given.get(name) == "-"]
-        if command.__name__ in ("find", "append") and "-" in (given.get("paths") or given.get("inputs")):
+        if command.__name__ in ("find", "append") and "-" in given.get("paths", given.get("inputs", ())):
             raise UsageError(f"{command.__name__} opens files by their names, which standard input does not have")
         if formats is not None and stdin == ["uri"]:
             raise UsageError(f"{command.__name__} changes a file in place, not standard input: give its name")
