@@ -46,12 +46,16 @@ NODES = 200
 
 DEEP = 3
 
+SENTENCE = 40
+"""Characters from which a cell is wrapped between words; keys, numbers and names stay on one line."""
+
 DRAWN = 1 << 18
 """Maximum characters of SVG per lookup."""
 
 # No text or background colours: the theme of the notebook applies, light or dark.
 _FRAME = "max-width:60em;overflow-x:auto"
-_CELL = "text-align:left;vertical-align:top;padding:0 1em 0 0;white-space:pre-wrap;overflow-wrap:anywhere"
+# Stated against the styles of notebooks, which break words. A table that is too wide scrolls.
+_CELL = "text-align:left;vertical-align:top;padding:0 1em 0 0;overflow-wrap:normal;word-break:normal;white-space:"
 _MUTED = "opacity:.7"
 _BAD = "color:#d9363e"
 _PRE = "margin:.3em 0;padding:.4em .6em;overflow-x:auto;border-left:3px solid rgba(128,128,128,.5)"
@@ -303,11 +307,14 @@ def _pre(text: str) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]] | Iterator[tuple[str, str]], heads: Sequence[str] = ()) -> str:
-    top = "".join(f'<th style="{_CELL}">{_text(head)}</th>' for head in heads)
-    body = "".join(
-        "<tr>" + "".join(f'<td style="{_CELL}">{_text(cell)}</td>' for cell in row) + "</tr>" for row in rows
-    )
+    top = "".join(_cell("th", head) for head in heads)
+    body = "".join(f"<tr>{''.join(_cell('td', cell) for cell in row)}</tr>" for row in rows)
     return f"<table>{f'<tr>{top}</tr>' if heads else ''}{body}</table>"
+
+
+def _cell(tag: str, value: str) -> str:
+    wrapped = len(value) > SENTENCE and " " in value
+    return f'<{tag} style="{_CELL}{"pre-wrap;min-width:20em" if wrapped else "pre"}">{_text(value)}</{tag}>'
 
 
 def _image(data: bytes, kind: str, title: str, width: int = 0) -> str:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import runpy
-import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,10 +12,9 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.cli.program import run
+from tests.installed import ROOT, environment, named_on, run_examples
 from tests.test_words import literals
 
-ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 IMAGES = DOCS / "images"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
@@ -53,20 +49,11 @@ def examples(page: Path) -> Iterator[tuple[str, str]]:
             yield code, follows[1] if follows[0] == "text" else ""
 
 
-def run_command(command: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """Run a command of a page; returns its output, with the errors at the end."""
-    words = shlex.split(command, comments=True)
-    target = words[words.index(">") + 1] if ">" in words else None
-    words = words[: words.index(">")] if target else words
-    if words[0] == "cp":
-        shutil.copy(*words[1:])
-    else:
-        assert words[0] == "shardcore", command
-        run(words[1:])
-    said = capsys.readouterr()
-    if target:
-        Path(target).write_text(said.out, encoding="utf-8")
-    return ("" if target else said.out) + said.err
+def installed(name: str, folder: Path) -> dict[str, str]:
+    """Return the variables of a process that has the extras which a page names, and nothing else."""
+    folder = folder / "installed"
+    folder.mkdir()
+    return environment(folder, *named_on(text_of(ROOT / name)))
 
 
 def same(expected: str, shown: str) -> bool:
@@ -119,18 +106,13 @@ def test_links_lead_somewhere() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["README.md", "docs/first-steps.md", "docs/cookbook.md", "docs/troubleshooting.md"])
-def test_pages_show_what_is_printed(name: str, clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Commands and Python lines run one after the other, and print what the page shows."""
-    names: dict[str, object] = {}
-    for code, output in examples(ROOT / name):
-        if code.startswith(("$ shardcore ", "$ cp ")):
-            shown = run_command(code[2:], capsys)
-        elif code.startswith("$ "):
-            continue
-        else:
-            (clone / "lines.py").write_text(code, encoding="utf-8")
-            names |= runpy.run_path(str(clone / "lines.py"), init_globals=names)
-            shown = capsys.readouterr().out
+def test_pages_show_what_is_printed(name: str, clone: Path) -> None:
+    """Commands and Python lines run one after the other, with the named extras, and print what the page shows."""
+    found = list(examples(ROOT / name))
+    # Commands of pip and make are not run.
+    found = [one for one in found if not one[0].startswith("$ ") or one[0].startswith(("$ shardcore ", "$ cp "))]
+    printed = run_examples(installed(name, clone), [code for code, _ in found], clone)
+    for (code, output), (_, shown) in zip(found, printed, strict=True):
         assert same(output, shown), f"{code}\n{shown}"
 
 
@@ -184,34 +166,25 @@ def test_the_library_page_names_the_functions() -> None:
     assert named <= set(shardcore.__all__)
 
 
-@pytest.mark.parametrize("tables", [False, pytest.param(True, marks=pytest.mark.interop("pandas", "pyarrow"))])
-def test_the_examples_of_the_library_run(tables: bool, clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The examples of the page run one after the other, and each prints or asserts; those with pandas where it is."""
-    code = blocks(DOCS / "library.md", "python")
-    assert len(code) >= 10
-    code = [block for block in code if tables or "to_pandas()" not in block]
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        pytest.param("library", "delete 1 object True", marks=pytest.mark.interop("pandas", "pyarrow")),
+        pytest.param(
+            "other-programs", "nm (11, 64, 64)", marks=pytest.mark.interop("dask", "fsspec", "xarray", "zarr")
+        ),
+        ("cluster", "5\n1\n1\n"),
+    ],
+)
+def test_the_examples_of_pages_run(name: str, part: str, clone: Path) -> None:
+    """The examples run one after the other with the extras that the page names; each prints or asserts something."""
+    code = blocks(DOCS / f"{name}.md", "python")
     (clone / "page.py").write_text("\n".join(code), encoding="utf-8")
-    runpy.run_path(str(clone / "page.py"))
-    assert "delete 1 object True" in capsys.readouterr().out
-    assert (clone / "out" / "manifest.json").exists()
-    assert all("print(" in block or "assert " in block for block in code)
-
-
-@pytest.mark.interop("dask", "fsspec", "pandas", "xarray", "zarr")
-def test_the_examples_for_other_programs_run(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The examples with pandas, fsspec, zarr and xarray run one after the other; each prints or asserts something."""
-    import dask
-    import fsspec
-
-    from shardcore.fsspec import ShardFileSystem
-
-    code = blocks(DOCS / "other-programs.md", "python")
-    (clone / "page.py").write_text("\n".join(code), encoding="utf-8")
-    fsspec.register_implementation("shard", ShardFileSystem, clobber=True)
-    with dask.config.set(scheduler="synchronous"):
-        runpy.run_path(str(clone / "page.py"))
-    ShardFileSystem.clear_instance_cache()
-    assert "nm (11, 64, 64)" in capsys.readouterr().out
+    command, variables = [sys.executable, "page.py"], installed(f"docs/{name}.md", clone)
+    done = subprocess.run(command, cwd=clone, env=variables, capture_output=True, text=True, check=False)
+    assert not done.stderr, done.stderr
+    assert part in done.stdout
     assert all("print(" in block or "assert " in block for block in code)
 
 

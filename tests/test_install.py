@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
-from importlib import metadata
 from pathlib import Path
 
 import pytest
 import typer
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from shardcore import cli, create
 from shardcore.cli.program import app, loaded
+from tests.installed import PROJECT, ROOT, environment, run_examples
 
-ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "resources/samples"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 COMMANDS = list(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 NAMES = {
@@ -39,34 +34,15 @@ DECODED = "shardcore show segmentation/mesh 42 --png"
 """Beginning of the example that needs a decoder."""
 
 
-def core_distributions() -> set[str]:
-    """Distributions that `pip install .` installs: the plain dependencies, and theirs."""
-    found, left = {PROJECT["name"]}, list(PROJECT["dependencies"])
-    while left:
-        one = Requirement(left.pop())
-        name = canonicalize_name(one.name)
-        if name not in found and (one.marker is None or one.marker.evaluate({"extra": ""})):
-            found.add(name)
-            left += metadata.requires(name) or []
-    return found
-
-
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment variables of a process that has the core alone: imports of all else that is here fail."""
-    there = core_distributions()
-    # What names itself as a part of Pygments is imported by Pygments.
-    plugins = {entry.module.partition(".")[0] for entry in metadata.entry_points(group="pygments.lexers")}
-    blocked = sorted(
-        name
-        for name, owners in metadata.packages_distributions().items()
-        if there.isdisjoint(map(canonicalize_name, owners)) and name not in plugins
-    )
-    assert {"PySide6", "pyqtgraph", "PIL", "DracoPy", "compressed_segmentation", "pytest"} <= set(blocked)
     folder = tmp_path_factory.mktemp("core")
-    (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({blocked!r}))\n")
-    paths = [str(folder), str(ROOT), str(ROOT / "app")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    variables = environment(folder, PROJECT["name"])
+    assert {"PySide6", "pyqtgraph", "PIL", "DracoPy", "pytest"} <= set(
+        re.findall(r"'(\w+)'", (folder / "sitecustomize.py").read_text())
+    )
+    return variables
 
 
 def python(environment: dict[str, str], *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -110,28 +86,36 @@ def test_every_command_has_examples() -> None:
             command.make_context(name, words[2:])
 
 
-RUN = """
-import shlex, sys
-from shardcore.cli.program import run
-if __name__ == "__main__":
-    for line in sys.argv[1:]:
-        sys.stdout.flush()
-        code = run(shlex.split(line)[1:])
-        print(f"\\n== {code} {line}")
-"""
-
-
 def test_the_examples_run_on_what_the_core_installs(core: dict[str, str], folder: Path) -> None:
     """Without Qt and the extras, every example does its work on the samples; what decodes says what to install."""
     lines = [line for line in examples() if "s3://" not in line]
-    (folder / "examples.py").write_text(RUN)
-    done = python(core, "examples.py", *lines, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    codes = [tuple(line[3:].split(" ", 1)) for line in done.stdout.splitlines() if line.startswith("== ")]
+    done = dict(zip(lines, run_examples(core, [f"$ {line}" for line in lines], folder), strict=True))
     expected = {line: 2 if line.startswith(DECODED) else 0 for line in lines}
-    assert {line: int(code) for code, line in codes} == expected, done.stderr
-    assert "shardcore: DracoPy is not installed: pip install 'shardscope[decoders]'" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert {line: code for line, (code, _) in done.items()} == expected, done
+    (shown,) = (text for line, (_, text) in done.items() if line.startswith(DECODED))
+    assert shown.startswith("shardcore: DracoPy is not installed: pip install 'shardscope[decoders]'")
+
+
+EACH = (
+    *("swh/small.shard", "des/contents.des", "des/archive", "xorb/chunks.xorb", "bloscpack/array.blp", "mdb/cache"),
+    *(f"neuroglancer/{name}" for name in ("volume", "segmentation/16_16_16", "segmentation/skeletons", "mesh")),
+)
+
+
+@pytest.mark.thorough
+def test_the_core_reads_all_formats(core: dict[str, str], tmp_path: Path) -> None:
+    """What cannot be decoded is neither damaged nor checked: a note names the extra."""
+    words = ("info", "ls", "verify", "extract")
+    lines = [f"$ shardcore {word} {SAMPLES / one} {one}" for one in EACH for word in words]
+    shown = run_examples(core, [line if " extract " in line else line.rsplit(" ", 1)[0] for line in lines], tmp_path)
+    for line, (_, text) in zip(lines, shown, strict=True):
+        assert "shardcore: " not in (text or "shardcore: "), line
+        assert ("No errors found" in text) is (" verify " in line)
+        unchecked = "not checked: DracoPy is not installed: pip install 'shardscope[decoders]'"
+        assert (unchecked in text) is (" verify " in line and line.endswith("/mesh")), line
+    for one in EACH:
+        assert (tmp_path / one / "manifest.json").exists()
+    assert python(core, "-m", "shardcore", "--version").stdout == f"shardcore {PROJECT['version']}\n"
 
 
 def test_the_example_with_a_decoder_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,10 +131,9 @@ import sys, warnings
 from shardcore import open
 from shardcore.operations.content import content, content_of
 if __name__ == "__main__":
-    with open(sys.argv[1]) as mesh, open(sys.argv[2]) as labels:
-        for one in (mesh, labels):
-            one.isolate()
-        found = [content(mesh, 42), content(labels, 0), content_of("grün\\n".encode("cp1252")), content_of(b"\\0")]
+    with open(sys.argv[1]) as mesh:
+        mesh.isolate()
+        found = [content(mesh, 42), content_of("grün\\n".encode("cp1252")), content_of(b"\\0")]
         print(*(one.note for one in found), sep="\\n")
 """
 
@@ -158,9 +141,9 @@ if __name__ == "__main__":
 def test_a_missing_decoder_names_the_extra(core: dict[str, str], folder: Path) -> None:
     """The content is shown as far as it can be, with a note that says what to install; also from the other process."""
     (folder / "contents.py").write_text(CONTENTS)
-    done = python(core, "contents.py", "segmentation/mesh", "segmentation/32_32_32", cwd=folder)
+    done = python(core, "contents.py", "segmentation/mesh", cwd=folder)
     assert done.returncode == 0, done.stderr
-    extras = {"decoders": ("DracoPy", "compressed_segmentation"), "preview": ("charset_normalizer", "puremagic")}
+    extras = {"decoders": ("DracoPy",), "preview": ("charset_normalizer", "puremagic")}
     told = [(name, extra) for extra, names in extras.items() for name in names]
     notes = [f"{name} is not installed: pip install 'shardscope[{extra}]'" for name, extra in told]
     assert done.stdout.splitlines() == notes

@@ -70,11 +70,28 @@ def raw(part: NDArray[Any]) -> bytes:
     return part.tobytes(order="F")
 
 
-def segmentation(part: NDArray[Any]) -> bytes:
-    """A chunk of segment IDs, encoded by blocks as neuroglancer does."""
-    import compressed_segmentation
-
-    return bytes(compressed_segmentation.compress(np.asfortranarray(part), block_size=(2, 2, 2), order="F"))
+def segmentation(part: NDArray[Any], block: tuple[int, ...] = (2, 2, 2)) -> bytes:
+    """A chunk of segment IDs, encoded as the package compressed_segmentation does: equal label tables are shared."""
+    grid, dtype = grid_of(part.shape, block), part.dtype.newbyteorder("<")
+    heads, body, tables = [], bytearray(8 * int(np.prod(grid))), {}
+    for cell in product(*(range(count) for count in reversed(grid))):
+        start = [at * edge for at, edge in zip(reversed(cell), block, strict=True)]
+        found = part[tuple(slice(at, at + edge) for at, edge in zip(start, block, strict=True))]
+        labels, indices = np.unique(found, return_inverse=True)
+        bits = next(bits for bits in (0, 1, 2, 4, 8, 16, 32) if len(labels) <= 1 << bits)
+        values, stored = np.zeros(block, np.uint32), len(body)
+        values[tuple(map(slice, found.shape))] = indices.reshape(found.shape)
+        if bits:
+            shifts = np.arange(bits, dtype=np.uint32)
+            packed = np.packbits(values.ravel(order="F")[:, None] >> shifts & 1, bitorder="little").tobytes()
+            body += packed + bytes(-len(packed) % 4)
+        table = labels.astype(dtype).tobytes()
+        if table not in tables:
+            tables[table] = len(body) // 4
+            body += table
+        heads += [tables[table] | bits << 24, stored // 4]
+    body[: 4 * len(heads)] = np.array(heads, "<u4").tobytes()
+    return (1).to_bytes(4, "little") + bytes(body)
 
 
 def png(part: NDArray[Any]) -> bytes:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardcore.cli.options import USUAL, Json, Opening, edits, only, takes_settings
-from shardcore.cli.output import emit_json, emit_line, print_json, print_line, progress_bar, warn
+from shardcore.cli.output import confirmed, emit_json, emit_line, print_json, print_line, progress_bar, warn
 from shardcore.errors import UsageError
 from shardcore.model.text import plural, range_text
 from shardcore.operations.description import Append, Delete, TombstoneEdit, Truncate, Undo
@@ -245,9 +245,7 @@ def _ask(question: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise UsageError(f"not a terminal: pass --yes to confirm: {question.removesuffix('. Proceed?')}")
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not confirmed(question):
         raise UsageError("nothing was changed")
 
 

@@ -334,7 +334,7 @@ def recover(
     try:
         with workers.pool() as tasks, progress_bar("recovering") as progress:
             if tasks is None:
-                done = salvage(uri, target, progress=progress, tape=how.tape, **given)
+                done = salvage(how.where(uri), target, progress=progress, tape=how.tape, **given)
             else:
                 tasks.check_keys(ShardTicket(uri, "", given))
                 place = None if target is None else target.absolute()

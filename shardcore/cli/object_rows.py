@@ -17,7 +17,6 @@ from shardcore.cli.output import (
     object_json,
     print_json,
     print_line,
-    printable,
     progress_bar,
     warn,
     with_advice,
@@ -25,7 +24,7 @@ from shardcore.cli.output import (
 from shardcore.errors import ShardError
 from shardcore.model.objects import ObjectColumns, State, in_states, located
 from shardcore.model.parallel import in_order
-from shardcore.model.text import size_text
+from shardcore.model.text import size_text, visible
 from shardcore.operations.extraction.selection import check_kind
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.prefetch import fetched_ahead
@@ -293,7 +292,7 @@ def _print_columns(columns: ObjectColumns, texts: Sequence[str | None], kinds: t
         return
     keys = [key if key is not None else "-" for key in texts]
     if not _is_printable("".join(keys)):
-        keys = [printable(key) for key in keys]
+        keys = [visible(key) for key in keys]
     # Texts shared by many lines are created once.
     leads = [f"{state.name.lower():<10}  {kind:<8}  " for state in State for kind in kinds]
     codes = columns.state.astype(np.int64) * len(kinds) + columns.kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -11,18 +12,19 @@ from enum import EnumType, StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
 import shardcore
-from shardcore.cli.output import OutputTarget, progress_bar, warn, write_text_to
+from shardcore.cli.output import OutputTarget, confirmed, progress_bar, warn, write_text_to
 from shardcore.errors import Forbidden, FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reported_as
 from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import short
-from shardcore.operations.description import FORCE, KEYS, LIMIT, Setting, setting, settings_of
+from shardcore.operations.description import FORCE, KEYS, LIMIT, Convert, Setting, setting, settings_of
 from shardcore.shards.registry import FORMATS, all_formats
 from shardcore.sources.base import opening_whole
 from shardcore.sources.location import local_path
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from shardcore.shards.format import Format
     from shardcore.shards.shard import Shard
     from shardcore.shards.task_pool import TaskPool
+    from shardcore.sources.base import Source
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
 
@@ -97,6 +100,7 @@ class Opening:
         options: Values of options for opening, by name.
         written: Values of options for writing, by name.
         remote: Options for remote files; None for defaults.
+        stdin: Standard input as a file, if the command got `-`.
     """
 
     format: str | None = None
@@ -105,6 +109,10 @@ class Opening:
     tape: RequestLog | None = None
     jobs: int | None = None
     written: Mapping[str, Any] = field(default_factory=dict)
+    stdin: Source | None = None
+
+    def where(self, uri: str) -> str | Source:
+        return uri if uri != "-" or self.stdin is None else self.stdin
 
     def open(self, uri: str, *, partial: bool = False) -> Shard:
         """Open a local path or a remote address."""
@@ -112,11 +120,7 @@ class Opening:
         try:
             return self._open(uri, self.remote, partial=partial)
         except StoreUntrusted as error:
-            if not sys.stdin.isatty():
-                raise
-            sys.stderr.write(f"{error.message}. {error.question} [y/N] ")
-            sys.stderr.flush()
-            if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            if not sys.stdin.isatty() or not confirmed(f"{error.message}. {error.question}"):
                 raise
             from shardcore.sources.remote.options import RemoteOptions
 
@@ -126,7 +130,7 @@ class Opening:
     def _open(self, uri: str, remote: RemoteOptions | None, *, partial: bool) -> Shard:
         with progress_bar("opening") as progress:
             shard = shardcore.open(
-                uri,
+                self.where(uri),
                 format=self.format,
                 partial=partial,
                 progress=progress,
@@ -144,15 +148,7 @@ class Opening:
         return shard
 
     def open_rest(self, uri: str, *, whole: bool = False) -> Shard:
-        """Open a shard, or the readable part of a damaged one; `Shard.damage` is then set.
-
-        Args:
-            uri: The file or folder.
-            whole: Whether all bytes of the file are needed.
-
-        Raises:
-            FormatError: The file is damaged and no objects can be read.
-        """
+        """Open a shard, or the readable part of a damaged one; with `whole`, all its bytes are needed."""
         try:
             with opening_whole(whole):
                 return self.open(uri)
@@ -165,12 +161,7 @@ class Opening:
 
 
 def target_of(out: str, how: Opening, *, force: bool) -> AbstractContextManager[OutputTarget]:
-    """Return the target of a command: a local path, or an S3 address.
-
-    Raises:
-        UsageError: The target is an address that cannot be written, or it exists and may not be replaced.
-        SourceError: The store does not respond.
-    """
+    """Return the target of a command: a local path, or an address, whose store is checked first."""
     if not is_address(out):
         return nullcontext(OutputTarget(out))
     from shardcore.cli.output_targets import remote_target
@@ -211,7 +202,7 @@ def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpo
     values = {name: value for name, value in given.items() if value not in (None, False, "")}
     for name, value in values.items():
         users = [one.name for one in all_formats() if any(name == option.name for option in one.options_for(purpose))]
-        if format_name not in users and not (value is True and purpose is OptionPurpose.OPEN):
+        if users and format_name not in users and not (value is True and purpose is OptionPurpose.OPEN):
             raise UsageError(f"--{name} is not supported for {format_name} (supported: {', '.join(users)})")
     return values
 
@@ -221,17 +212,6 @@ SMALL_INDEX = 64 << 20
 
 USUAL = Opening()
 """Options of a command that was called without any."""
-
-_FORMAT = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="Use this format instead of detecting it.",
-        rich_help_panel=FORMATS_PANEL,
-        autocompletion=one_of(*FORMATS),
-    ),
-]
 
 LOCAL = "local"
 
@@ -258,11 +238,7 @@ class WorkerOptions:
 
     @property
     def processes(self) -> int | None:
-        """Number of local processes; None for a Dask cluster, or without workers.
-
-        Raises:
-            UsageError: The number is invalid.
-        """
+        """Number of local processes; None for a Dask cluster, or without workers."""
         kind, colon, count = (self.cluster or "").partition(":")
         if kind != LOCAL:
             return None
@@ -273,11 +249,7 @@ class WorkerOptions:
         return int(count) if count else usual_processes()
 
     def check_target(self, out: str) -> None:
-        """Refuse a local folder as the target of workers on other machines.
-
-        Raises:
-            UsageError: The target is such a folder, and `--shared` is not given.
-        """
+        """Raise UsageError for a local folder as the target of workers on other machines, without `--shared`."""
         elsewhere = self.cluster is not None and self.processes is None
         only("with --cluster ADDRESS", elsewhere, shared=self.shared)
         if elsewhere and not self.shared and not is_address(out):
@@ -332,73 +304,52 @@ def _format_flags(
 
 
 def _flag_of(name: str, option: Option, users: str) -> tuple[Any, Any]:
-    name = f"--{name.replace('_', '-')}"
     words = f"{users}: {option.help[0].lower()}{option.help[1:]}"
-    if option.type is OptionType.FLAG:
-        return Annotated[bool, typer.Option(name, help=words, rich_help_panel=FORMATS_PANEL)], False
-    return Annotated[
-        str | None, typer.Option(name, metavar=option.flag, help=words, rich_help_panel=FORMATS_PANEL)
-    ], None
+    metavar = None if option.type is OptionType.FLAG else option.flag
+    return _of_formats(words, metavar, f"--{name.replace('_', '-')}")
 
 
-def _remote(words: str, metavar: str | None, *flags: str, number: bool = False, **settings: Any) -> Any:
-    """Return annotation and default of an option for remote files; without `metavar` it is a switch."""
-    option = typer.Option(*flags, help=words, metavar=metavar, rich_help_panel=REMOTE_PANEL, **settings)
-    if metavar is None:
-        return Annotated[bool, option], False
-    return (Annotated[int | None, option] if number else Annotated[str | None, option]), None
+def _flag(
+    words: str, metavar: str | None, *flags: str, panel: str | None = REMOTE_PANEL, kind: Any = str, **settings: Any
+) -> tuple[Any, Any]:
+    """Return annotation and default of an option; without `metavar` it is a switch."""
+    option = typer.Option(*flags, help=words, metavar=metavar, rich_help_panel=panel, **settings)
+    return (Annotated[bool, option], False) if metavar is None else (Annotated[kind | None, option], None)
 
+
+WORK = "Read and decompress up to N bytes (1K, 1M), whatever the file size; 0: no limit."
+# Flags of several commands, by parameter: those for opening a file, and those for all that read or write.
+_of_formats = partial(_flag, panel=FORMATS_PANEL)
+_OPENING = {
+    "source_format": _of_formats(
+        "Use this format instead of detecting it.", "NAME", "--format", autocompletion=one_of(*FORMATS)
+    ),
+    "manifest": _of_formats("The manifest of convert or extract: has the sharding specification.", "FILE|-"),
+    "yes": _of_formats("Open stores and folders that a file refers to, without asking.", None, "--yes", "-y"),
+    "opening_options": _of_formats(
+        "Any other option for opening, such as n_bits=8.", "NAME=VALUE", "-O", kind=list[str]
+    ),
+    "limit_work": _flag(WORK, "N", panel=None, kind=int, parser=size_from),
+}
+_COMMON = {
+    "tape": _flag("Write the request log; print the totals.", "FILE|-", "--request-log", "--tape"),
+    "jobs": _flag("Process N shards or objects in parallel.", "N", panel=None, kind=int, min=1),
+}
 
 # Flags for remote files, by field of `RemoteOptions`, two of which have other names.
 _REMOTE: dict[str, tuple[Any, Any]] = {
-    "endpoint_url": _remote("Address of an S3-compatible store.", "URL", "--endpoint-url"),
-    "region": _remote("Region of the bucket.", "NAME", "--region"),
-    "profile": _remote("Sign with this AWS profile.", "NAME", "--profile"),
-    "no_sign_request": _remote("Send anonymous requests.", None, "--no-sign-request"),
-    "requester_pays": _remote("You pay for requests and transfer (requester pays).", None, "--requester-pays"),
-    "give_up_slow": _remote("Abort if slower than 1 KB/s for 30 s.", None, "--give-up-slow"),
-    "addressing": _remote(
+    "endpoint_url": _flag("Address of an S3-compatible store.", "URL", "--endpoint-url"),
+    "region": _flag("Region of the bucket.", "NAME", "--region"),
+    "profile": _flag("Sign with this AWS profile.", "NAME", "--profile"),
+    "no_sign_request": _flag("Send anonymous requests.", None, "--no-sign-request"),
+    "requester_pays": _flag("You pay for requests and transfer (requester pays).", None, "--requester-pays"),
+    "give_up_slow": _flag("Abort if slower than 1 KB/s for 30 s.", None, "--give-up-slow"),
+    "addressing": _flag(
         "Put the bucket in path or host name.", "path|virtual", "--addressing", autocompletion=one_of("path", "virtual")
     ),
-    "limit_requests": _remote("Send at most N requests.", "N", "--limit-requests", number=True, min=1),
-    "limit_fetch": _remote("Fetch at most BYTES (1K, 1M).", "BYTES", "--limit-fetch", number=True, parser=size_from),
+    "limit_requests": _flag("Send at most N requests.", "N", "--limit-requests", kind=int, min=1),
+    "limit_fetch": _flag("Fetch at most BYTES (1K, 1M).", "BYTES", "--limit-fetch", kind=int, parser=size_from),
 }
-_TAPE = _remote("Write the request log; print the totals.", "FILE|-", "--request-log", "--tape")
-
-_YES = Annotated[
-    bool,
-    typer.Option(
-        "--yes",
-        "-y",
-        help="Open stores and folders that a file refers to, without asking.",
-        rich_help_panel=FORMATS_PANEL,
-    ),
-]
-
-_OPTION = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-O",
-        metavar="NAME=VALUE",
-        help="Any other option for opening, such as n_bits=8.",
-        rich_help_panel=FORMATS_PANEL,
-    ),
-]
-
-_WORK = Annotated[
-    int | None,
-    typer.Option(
-        "--limit-work",
-        metavar="N",
-        help="Read and decompress up to N bytes (1K, 1M), whatever the file size; 0: no limit.",
-        parser=size_from,
-    ),
-]
-
-_JOBS = Annotated[
-    int | None,
-    typer.Option("--jobs", metavar="N", min=1, help="Process N shards or objects in parallel."),
-]
 
 
 def edits(command: Callable[..., int]) -> Callable[..., int]:
@@ -426,19 +377,24 @@ def _with_flags(
             own.append(one.replace(annotation=hints[one.name]))
     to_write = _format_flags(OptionPurpose.WRITE) if writing else {}
     to_open = _format_flags(OptionPurpose.OPEN, to_write, formats) if opening else {}
-    flags: dict[str, tuple[Any, Any]] = {"source_format": (_FORMAT, None)} if opening else {}
+    flags: dict[str, tuple[Any, Any]] = {"source_format": _OPENING["source_format"]} if opening else {}
     flags |= to_open | to_write
+    # The setting of the same name: convert reads it itself, extract writes one.
+    manifest = SOURCE * any(one.name == "manifest" for one in own) + "manifest"
+    reads_manifest = opening and formats is None and Convert not in operations.values()
+    if reads_manifest:
+        flags[manifest] = _OPENING["manifest"]
     asks = opening and all(one.name != "yes" for one in own)
     if asks:
-        flags["yes"] = (_YES, False)
+        flags["yes"] = _OPENING["yes"]
     # Commands without these flags open no format with options of its own.
     with_options = bool(to_open) and all(one.name != "option" for one in own)
     if with_options:
-        flags["opening_options"] = (_OPTION, None)
+        flags["opening_options"] = _OPENING["opening_options"]
     if opening:
-        flags["limit_work"] = (_WORK, None)
+        flags["limit_work"] = _OPENING["limit_work"]
     if remote:
-        flags |= _REMOTE | {"tape": _TAPE, "jobs": (_JOBS, None)}
+        flags |= _REMOTE | _COMMON
     common = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, (annotation, default) in flags.items()
@@ -446,8 +402,14 @@ def _with_flags(
 
     @wraps(command)
     def run(**given: Any) -> int:
+        stdin = [name for name in (*_SHARDS, *_LISTS) if given.get(name) == "-"]
+        if command.__name__ in ("find", "append") and "-" in given.get("paths", given.get("inputs", ())):
+            raise UsageError(f"{command.__name__} opens files by their names, which standard input does not have")
+        if formats is not None and stdin == ["uri"]:
+            raise UsageError(f"{command.__name__} changes a file in place, not standard input: give its name")
         name, target = given.pop("source_format", None), given.pop("tape", None)
         options = {flag.removeprefix(SOURCE): given.pop(flag) for flag in to_open}
+        options |= {"manifest": given.pop(manifest)} if reads_manifest else {}
         options |= format_options(given.pop("opening_options")) if with_options else {}
         written = {flag: given.pop(flag) for flag in to_write}
         reached = {flag: given.pop(flag, default) for flag, (_, default) in _REMOTE.items()}
@@ -458,8 +420,12 @@ def _with_flags(
             return command(**given)
         more = ({"trusted": frozenset("*")} if yes else {}) | ({"threads": jobs} if jobs else {})
         reach = _remote_options(reached | more)
-        with _logged_requests(target) as tape, allowing(work):
-            return command(**given, how=Opening(name, options, reach, tape, jobs, written))
+        with (
+            _logged_requests(target) as tape,
+            allowing(work),
+            _standard_input(stdin) as file,
+        ):
+            return command(**given, how=Opening(name, options, reach, tape, jobs, written, file))
 
     parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own] + common
     run.__signature__ = Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
@@ -552,6 +518,31 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 
     anonymous = True if given.pop("no_sign_request") else None
     return RemoteOptions(anonymous=anonymous, **given)
+
+
+_SHARDS, _LISTS = ("uri", "first", "second"), ("key_file", "manifest", "source_manifest")
+"""Parameters whose `-` is standard input: shards, and lists that are read once."""
+
+_IN_MEMORY = 64 << 20
+"""Bytes of standard input that are kept in memory; more are kept in a temporary file."""
+
+
+@contextmanager
+def _standard_input(names: Sequence[str]) -> Iterator[Source | None]:
+    """Yield standard input as a file, if a shard is `-`; a pipe is copied, because shards are not read in order."""
+    if len(names) > 1:
+        raise UsageError("standard input can be read only once: give - for one file")
+    if not {*_SHARDS} & {*names}:
+        yield None
+        return
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("standard input is a terminal: redirect a file, or pipe the output of a program")
+    from shardcore.sources.memory import FileObjectSource
+
+    with SpooledTemporaryFile(_IN_MEMORY, prefix="shardcore-") as copy:
+        with reported_as("cannot read standard input"):
+            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+        yield FileObjectSource(copy, "standard input")
 
 
 @contextmanager

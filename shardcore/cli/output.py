@@ -7,9 +7,11 @@ import math
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from shardcore.errors import ShardError
     from shardcore.model.node import Node
     from shardcore.model.objects import ObjectRef
-    from shardcore.model.record import FieldRole, Value
+    from shardcore.model.record import Value
     from shardcore.shards.shard import Shard
     from shardcore.sources.remote.upload import BucketFolder
 
@@ -35,7 +37,7 @@ def print_json(value: Any) -> None:
 
 def print_line(text: str = "") -> None:
     """Print one line; control characters are escaped."""
-    sys.stdout.write(printable(text) + "\n")
+    sys.stdout.write(visible(text) + "\n")
 
 
 def print_rest(count: int, printed: int, noun: str, many: str = "") -> None:
@@ -45,7 +47,7 @@ def print_rest(count: int, printed: int, noun: str, many: str = "") -> None:
 
 def emit_line(text: str) -> None:
     """Print one line; if the pipe is broken, printing stops but the command continues."""
-    _write_on(printable(text) + "\n")
+    _write_on(visible(text) + "\n")
 
 
 def emit_json(value: Any) -> None:
@@ -74,21 +76,22 @@ def silence_output() -> None:
     os.close(nowhere)
 
 
-def printable(text: str) -> str:
-    """Escape control characters, direction marks and lone surrogates, which keys may contain."""
-    return visible(text)
-
-
 def warn(text: str) -> None:
     if sys.stderr is None:
         return
-    sys.stderr.write(f"shardcore: {printable(text)}\n")
+    sys.stderr.write(f"shardcore: {visible(text)}\n")
+
+
+def confirmed(question: str) -> bool:
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 FLAGS = {
     Remedy.DELETED: "add --deleted to read it",
     Remedy.XORBS: "--xorbs DIR names the folder that contains them",
-    Remedy.SPEC: "give --spec, or one of the files",
+    Remedy.SPEC: "give --spec, the manifest that convert wrote, or one of the files",
     Remedy.LIMIT: "--limit-bytes raises the limit",
     Remedy.WORK: "--limit-work raises the limit",
     Remedy.REPLACE: "--force replaces it",
@@ -181,10 +184,6 @@ def json_safe(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def role_name(role: FieldRole) -> str:
-    return role.name.lower()
-
-
 def info_json(shard: Shard, uri: str) -> dict[str, Any]:
     sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in shard.sections]
     found: dict[str, Any] = {
@@ -265,7 +264,7 @@ def node_json(node: Node) -> dict[str, Any]:
         "span": node.span.to_json(),
         "value": json_value(node.value),
         "text": node.text,
-        "role": role_name(node.role),
+        "role": node.role.name.lower(),
         "doc": node.doc,
         "error": node.error,
     }
@@ -301,24 +300,48 @@ def object_json(ref: ObjectRef) -> dict[str, Any]:
     return found
 
 
+PROGRESS_AFTER = 0.5
+"""Seconds before a progress bar appears."""
+
+
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress]:
-    """Show a progress bar on a terminal if an operation takes long."""
+    """Show a progress bar on a terminal if an operation takes longer than `PROGRESS_AFTER`."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield no_progress
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+    lock, ends = threading.Lock(), ExitStack()
+    state: dict[str, Any] = {"completed": 0, "total": None}
+    updates: list[Callable[..., None]] = []
 
-    columns = (TextColumn(title), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
+    def show() -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
 
-        def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=max(total, 1))
+        columns = (TextColumn(title), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
+        # Lines of results appear above the bar, unless they go elsewhere.
+        above = sys.stdout is not None and sys.stdout.isatty()
+        bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=above)
+        with lock:
+            if not timer.finished.is_set():
+                ends.enter_context(bar)
+                updates.append(partial(bar.update, bar.add_task(title, **state)))
 
+    def progress(done: int, total: int) -> None:
+        state.update(completed=done, total=max(total, 1))
+        for update in updates:
+            update(**state)
+
+    timer = threading.Timer(PROGRESS_AFTER, show)
+    timer.daemon = True
+    timer.start()
+    try:
         yield progress
+    finally:
+        with lock:
+            timer.cancel()
+            ends.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,7 +39,7 @@ from shardcore.cli.output import (
     write_text_to,
 )
 from shardcore.model.finding import Severity
-from shardcore.model.options import OptionPurpose, OptionType
+from shardcore.model.options import OptionPurpose
 from shardcore.model.text import long_size, plural, range_text
 from shardcore.operations.description import Convert, Pack, Rekey, given
 from shardcore.shards.registry import FORMATS
@@ -136,6 +137,8 @@ def convert(
     if option == ["help"]:
         return print_options(asked.format)
     settings = given(asked) | {"options": written_with(option, asked.format, how), "jobs": how.jobs}
+    # Of `-`, the conversion reads the keys; such a shard must open without it.
+    how = replace(how, options={**how.options, "manifest": asked.manifest if asked.manifest != "-" else None})
     settings["deleted"] = bool(how.options["deleted"])
     with (
         target_of(str(asked.out), how, force=asked.force) as target,
@@ -180,18 +183,13 @@ def print_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE
 
 def written_with(option: list[str] | None, format_name: str, how: Opening) -> dict[str, Any]:
     """Return the options of `-O`, merged with the flags of the same meaning: `--spec` is `-O spec=`."""
+    from shardcore.shards.opening import read_json_at
     from shardcore.shards.registry import format_of
-    from shardcore.sources.location import text_at
-    from shardcore.sources.remote.address import is_address
 
     given = dict(format_options(option))
     flags = check_flags(how.written, format_name, OptionPurpose.WRITE)
-    found = format_of(format_name)
-    for one in found.options_for(OptionPurpose.WRITE):
-        value = flags.get(one.name)
-        if value is not None and one.type is OptionType.JSON and is_address(value):
-            text = text_at(value, found.folder_mark, how.remote, how.tape)
-            value = text.decode("utf-8", "surrogateescape")
+    for one in format_of(format_name).options_for(OptionPurpose.WRITE):
+        value = read_json_at(one, flags.get(one.name), format_name, how.remote, how.tape)
         if value is not None:
             given[one.name] = value
     return given
@@ -247,12 +245,10 @@ def _print_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
 
 
 def _print_report(report: Report | None) -> int:
-    if report is None or report.ok:
-        return 0
-    for finding in report.findings:
+    for finding in report.findings if report is not None else ():
         if finding.severity is Severity.ERROR:
             warn(f"the result has an error: {finding.code}: {finding.message}")
-    return 1
+    return int(report is not None and not report.ok)
 
 
 def _print_plan(

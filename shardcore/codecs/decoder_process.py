@@ -42,7 +42,6 @@ Task = Callable[[Header, bytes], tuple[Header, bytes]]
 TASKS = {
     "blosc": "shardcore.formats.bloscpack.blosc1:blosc_task",
     "picture": "shardcore.codecs.images:picture_task",
-    "segmentation": "shardcore.formats.neuroglancer.segmentation:segmentation_task",
     "draco": "shardcore.codecs.draco:draco_task",
 }
 """Function of each task: `module:function`."""

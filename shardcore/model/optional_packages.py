@@ -9,8 +9,8 @@ from shardcore.errors import PackageMissing
 
 _NAMES = {"PIL": "Pillow", "dask": "Dask", "distributed": "Dask"}
 _EXTRAS = {
-    "PIL": "decoders", "DracoPy": "decoders", "compressed_segmentation": "decoders", "charset_normalizer": "preview",
-    "puremagic": "preview", "dask": "cluster", "distributed": "cluster", "pandas": "pandas", "pyarrow": "pandas",
+    "PIL": "decoders", "DracoPy": "decoders", "charset_normalizer": "preview", "puremagic": "preview",
+    "dask": "cluster", "distributed": "cluster", "pandas": "pandas", "pyarrow": "pandas",
 }  # fmt: skip
 """Extra that installs each package."""
 

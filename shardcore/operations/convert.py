@@ -443,7 +443,7 @@ class EarlierConversion:
         self.joined: list[dict[str, Any]] = []
         self._parts: dict[str, dict[str, str]] = {}
         self._mains: set[str] = set()
-        read = ManifestReader(where, (), "")
+        read = ManifestReader(where)
         with closing(read):
             self.header = read.header
             for number, line in read.lines():
@@ -645,7 +645,7 @@ class _Source:
 
     def _restored(self, source: SourceObject, line: dict[str, Any], parts: dict[str, Content]) -> InputItem:
         record, key = source.record, line.get("key")
-        before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row")}
+        before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row", "rows")}
         # Metadata added by the format in between does not belong to the original.
         facts, rest = self._sorted_facts(before if self._between else record.facts | before)
         mine = {part: content for part, content in parts.items() if part in self._writes.parts}
@@ -664,7 +664,9 @@ class _Source:
         facts, rest = self._sorted_facts(source.record.facts) if not part else ({}, {})
         recorded = rest | ({"part": part} if part else {})
         parts = self._own_parts(source) if not part else {}
-        key: str | None = name if part or self._apart(source.record) else old
+        # Parts that the format cannot store are separate objects.
+        apart = any(one and one not in self._writes.parts for one in source.record.names)
+        key: str | None = name if part or apart else old
         if self._writes.keys is KeyRule.NONE:
             if self._choice is KeyChoice.NUMBER:
                 name = str(number)
@@ -706,10 +708,6 @@ class _Source:
         if isinstance(content, Sized):
             return content, {"size": content.size}
         return counted, sized
-
-    def _apart(self, record: ObjectRecord) -> bool:
-        """Return whether parts are written as separate objects, because the format cannot store them."""
-        return any(part and part not in self._writes.parts for part in record.names)
 
     def _own_parts(self, source: SourceObject) -> dict[str, Content]:
         return {part: source.content(part) for part in source.record.names if part and part in self._writes.parts}

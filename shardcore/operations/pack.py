@@ -263,7 +263,7 @@ def add_items(
     if left_out.skipped and not added:
         why = left_out.skipped[0].why
         raise SourceError(f"nothing is written: none of {plural(len(left_out.skipped), 'input')} can be packed: {why}")
-    result.end(left_out.skipped)
+    result.end(left_out.skipped, writer.opening)
 
 
 def _check_key(check: Callable[[str], str], item: InputItem) -> None:

@@ -261,7 +261,7 @@ def salvage(
         with fetching, budgeted(taking=target is not None, allowed=allowed) as budget:
             done = _saved(_Search(_UnclosedSource(source), limit, raw, progress, options, budget), format, target)
         if target is not None:
-            _write_report(target, source, done)
+            write_whole(target / REPORT, _report(source, done))
         return done
     finally:
         if source is not where:
@@ -449,10 +449,6 @@ class _Saver:
             name = self._names.rename(name)
         write_whole(parent / name, pieces)
         return name if parent == self._folder else f"{UNCHECKED}/{name}"
-
-
-def _write_report(folder: Path, source: Source, done: Salvage) -> None:
-    write_whole(folder / REPORT, _report(source, done))
 
 
 def _report(source: Source, done: Salvage) -> Iterator[bytes]:

@@ -106,11 +106,7 @@ def parse_number(text: str, kind: str = "u64", order: str = "<") -> Pattern:
         data = struct.pack(order + _FORMATS[kind], number)
     except (ValueError, struct.error, OverflowError) as error:
         raise UsageError(f"{text!r} does not fit a {kind}") from error
-    return Pattern(data, b"\xff" * len(data), _number_name(kind, order))
-
-
-def _number_name(kind: str, order: str) -> str:
-    return kind if kind[1:] == "8" else f"{kind} {_ORDERS[order]}"
+    return Pattern(data, b"\xff" * len(data), kind if kind[1:] == "8" else f"{kind} {_ORDERS[order]}")
 
 
 def parse_numbers(text: str) -> tuple[Pattern, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.model.budget import budgeted, operation
 from shardcore.model.inside_path import InsidePath, InsideStep, split_inside
-from shardcore.model.options import OptionPurpose, OptionType, read_options
+from shardcore.model.options import Option, OptionPurpose, OptionType, read_options
 from shardcore.model.text import plural, short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.detect import LONGEST_BEGINNING, check_found, is_other_file, judge, judge_folder, partial_match
@@ -109,6 +109,7 @@ def open(
     remote: RemoteOptions | None = None,
     tape: RequestLog | None = None,
     jobs: int | None = None,
+    manifest: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Shard:
     """Open a shard or a data set.
@@ -123,6 +124,7 @@ def open(
         tape: Log of the requests for remote bytes; also `shard.tape`.
         jobs: Number of members or objects processed in parallel by operations on all of them; default: automatic, one
             at a time if they are local.
+        manifest: Manifest of `convert`, `pack` or `extract` with options that the shard needs: the `spec`.
         **options: Options that formats declare for opening (`Format.options`), such as `spec` (neuroglancer) or
             `xorbs` (mdb). Those of other formats are ignored, unless they imply the format.
 
@@ -133,6 +135,11 @@ def open(
         SourceError: The bytes cannot be read, or an interrupted run left some files replaced and some not.
     """
     where = chosen_address(where)
+    if manifest is not None:
+        from shardcore.writing.manifest import opening_in
+
+        given = {name: value for name, value in options.items() if value is not None}
+        options = {**opening_in(local_path(manifest)), **given}
     if isinstance(where, str) and (inner := path_inside(where)) is not None:
         outer = open(
             inner[0], format=format, partial=partial, progress=progress, remote=remote, tape=tape, jobs=jobs, **options
@@ -281,7 +288,8 @@ def opening(
     def call(shard: Shard | Openable, /, *arguments: P.args, **named: P.kwargs) -> R:
         if isinstance(shard, Shard):
             return function(shard, *arguments, **named)
-        with open(shard) as opened:
+        # Of `convert`: the manifest that was written with the shard.
+        with open(shard, manifest=named.get("manifest")) as opened:  # type: ignore[arg-type]
             return function(opened, *arguments, **named)
 
     return call
@@ -293,24 +301,17 @@ def _source(
     tape: RequestLog | None = None,
     format: str | None = None,
 ) -> Source | Folder:
-    marks = folder_marks() if is_address(where) else ()
-    return source_of(where, remote, tape, _first_bytes(where, format), marks)
-
-
-def _first_bytes(where: object, format: str | None = None) -> int:
-    """Return the number of bytes requested first from a remote file of this name.
-
-    Most formats have only a few fields at the beginning, and the rest at another offset.
-    """
-    return (
-        head_bytes(re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2], format)
-        if is_address(where)
-        else SMALL_HEAD
-    )
+    if not is_address(where):
+        return source_of(where, remote, tape)
+    name = re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2]
+    return source_of(where, remote, tape, head_bytes(name, format), folder_marks())
 
 
 def head_bytes(name: str, format: str | None = None) -> int:
-    """Return the number of bytes that a reader requests first, when only name and format are known."""
+    """Return the number of bytes that a reader requests first, when only name and format are known.
+
+    Most formats have only a few fields at the beginning, and the rest at another offset.
+    """
     formats = [one for one in all_formats() if one.head_names and format in (None, one.name)]
     whole = any(re.fullmatch(one.head_names, name) for one in formats)
     # With the index at the beginning, some checks need no further bytes.
@@ -334,11 +335,17 @@ def _opening_options(
         if name not in declared:
             raise UsageError(f"no format has an option {short(name)} for opening (available: {', '.join(declared)})")
         format, option = declared[name]
-        if option.type is OptionType.JSON and is_address(value):
-            value = text_at(value, format_of(format).folder_mark, remote, tape).decode("utf-8", "surrogateescape")
+        value = read_json_at(option, value, format, remote, tape)
         values[name] = folder_of(value, remote, tape) if option.type is OptionType.FOLDER else option.value_of(value)
         named, claim = (format, name) if option.names_format else (named, claim)
     return values, named, claim
+
+
+def read_json_at(option: Option, value: Any, format: str, remote: RemoteOptions | None, tape: RequestLog | None) -> Any:
+    """Return the text at an address if the option takes JSON; other values as they are."""
+    if option.type is not OptionType.JSON or not is_address(value):
+        return value
+    return text_at(value, format_of(format).folder_mark, remote, tape).decode("utf-8", "surrogateescape")
 
 
 def create(

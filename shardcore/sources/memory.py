@@ -6,6 +6,7 @@ import builtins
 import threading
 from collections.abc import Mapping
 from functools import cached_property
+from tempfile import SpooledTemporaryFile
 from typing import BinaryIO
 
 from shardcore.errors import SourceError, UsageError, reported_as
@@ -52,10 +53,10 @@ class FileObjectSource(Source):
         SourceError: It is closed, or cannot be read.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO | SpooledTemporaryFile[bytes], name: str = "") -> None:
         self._file = file
         self._lock = threading.Lock()
-        self.name = self.uri = str(getattr(file, "name", "") or type(file).__name__)
+        self.name = self.uri = name or str(getattr(file, "name", "") or type(file).__name__)
         with reported_as(f"cannot read {self.name}"):
             if not file.seekable():
                 raise UsageError(f"{self.name} is not seekable: read it, and open the bytes")

@@ -87,13 +87,17 @@ class ManifestReader:
         where: Its path; `-` for standard input, where paths are relative to the working folder.
         declared: Metadata that the target can store.
         format: Name of the target format.
+        objects: Whether the objects are parsed; otherwise only the members around them.
 
     Attributes:
         header: Members before the objects (`format`, `spec`); empty for JSON Lines.
+        opening: The last member, options that open the shard, unchecked; known after the objects.
         dropped: Metadata of another format that the target cannot store, with the number of objects.
     """
 
-    def __init__(self, where: str | Path, declared: tuple[Option, ...], format: str) -> None:
+    def __init__(
+        self, where: str | Path, declared: tuple[Option, ...] = (), format: str = "", *, objects: bool = True
+    ) -> None:
         self.name = "the manifest" if str(where) == "-" else str(where)
         self._where = where
         self._folder = Path() if str(where) == "-" else Path(where).parent
@@ -101,7 +105,9 @@ class ManifestReader:
         self._declared = {option.name for option in declared}
         self._format = format
         self.header: dict[str, Any] = {}
+        self.opening: Any = None
         self.dropped: dict[str, int] = {}
+        self._objects = objects
         self._lines = self._read()
         # Read ahead to the first object, so that the header is available at once.
         self._first = next(self._lines, None)
@@ -249,8 +255,11 @@ class ManifestReader:
                 yield from self._at_once("".join([*head, line, *(rest for _, rest in lines)]), begin)
                 return
             if entry.startswith("]"):
+                rest = "".join([entry[1:], *(rest for _, rest in lines)]).lstrip().removeprefix(",")
+                if '"opening"' in rest:
+                    self.opening = self._object(number, "{" + rest)["opening"]
                 return
-            if entry:
+            if entry and self._objects:
                 yield number, self._object(number, entry.removesuffix(","))
         raise self._wrong(number, "the file ends in the middle of `objects`")
 
@@ -261,7 +270,8 @@ class ManifestReader:
         yield from self._listed(members, number)
 
     def _listed(self, members: dict[str, Any], number: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        self.header = {name: value for name, value in members.items() if name != "objects"}
+        self.opening = members.get("opening")
+        self.header = {name: value for name, value in members.items() if name not in ("objects", "opening")}
         yield from ((number, self._checked(number, one)) for one in members["objects"])
 
     def _object(self, number: int, text: str, limits: JsonLimits = FREE) -> dict[str, Any]:
@@ -274,6 +284,23 @@ class ManifestReader:
         if not isinstance(value, dict):
             raise self._wrong(number, f'{short(value)} is not an object, such as {{"path": "a.txt"}}')
         return value
+
+
+def opening_in(where: str | Path) -> Mapping[str, Any]:
+    """Return the options that open the shard of a manifest: of `convert` and `pack`, or of `extract`.
+
+    Raises:
+        UsageError: It is not such a manifest.
+        SourceError: It cannot be read.
+    """
+    read = ManifestReader(where, objects=False)
+    read.close()
+    if not isinstance(read.header.get("format"), str):
+        raise UsageError(f"{read.name} is not a manifest of convert, pack or extract: `format` is missing")
+    # With `source`, the specification is that of the shard which was converted.
+    found = read.opening if "source" in read.header or read.opening else {"spec": read.header.get("spec")}
+    # No text, which might be the path of any file.
+    return {name: value for name, value in found.items() if isinstance(value, dict)} if isinstance(found, dict) else {}
 
 
 class ResultManifest:
@@ -335,9 +362,11 @@ class ResultManifest:
         for item, key in zip(batch.items(), stored, strict=True):
             self.note(item, key)
 
-    def end(self, skipped: Sequence[Skipped] = ()) -> None:
+    def end(self, skipped: Sequence[Skipped] = (), opening: Mapping[str, Any] | None = None) -> None:
         losses = self._source.losses() if self._source is not None else ()
-        if losses and not self._all:
+        # No paths, such as that of the xorbs.
+        stated = {name: json.loads(value) for name, value in (opening or {}).items() if value.startswith("{")}
+        if (losses or (stated and self._source is not None)) and not self._all:
             self._begin()
         if self._file is None:
             return
@@ -345,7 +374,10 @@ class ResultManifest:
             for one in skipped:
                 self._line({"path": one.name, "error": one.why})
         listed = ",".join("\n  " + json.dumps(one.to_json()) for one in losses)
-        self._write("\n ]" + (f',\n "losses": [{listed}\n ]' if losses else "") + "\n}\n")
+        self._write("\n ]" + (f',\n "losses": [{listed}\n ]' if losses else ""))
+        if stated:
+            self._write(f',\n "opening": {json.dumps(stated)}')
+        self._write("\n}\n")
         self._file.complete(self._count)
 
     def appear(self) -> None:

@@ -75,7 +75,6 @@ class Writer(ABC):
         expected: Codes of findings that do not count as errors of the result, since they were requested.
         notes: Messages, such as about inferred options.
         folders: Sub-folders of the result that are opened and verified separately; empty: the target itself.
-        opening: Options that are needed to open the result (`spec`, `xorbs`).
         proven: Whether contents were decoded and compared before writing, and files with what was written (see
             `TemporaryFile.prove`): verification then need not decode them again.
     """
@@ -90,10 +89,15 @@ class Writer(ABC):
         self.written: tuple[WrittenFile, ...] = ()
         self.exact = True
         self.folders: tuple[str, ...] = ()
-        self.opening: dict[str, Any] = {}
         self.expected: set[str] = set()
         self.notes: tuple[str, ...] = ()
+        self._opening: dict[str, Any] = {}
         self._finished = False
+
+    @property
+    def opening(self) -> Mapping[str, Any]:
+        """Options that are needed to open the result: `spec` as JSON text, `xorbs`."""
+        return self._opening
 
     @property
     def rows(self) -> int | None:

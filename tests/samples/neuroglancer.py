@@ -17,6 +17,7 @@ from tests.samples.damage import overwritten
 from tests.samples.shapes import BITS, VOXEL, Ball, Ring, Tree, mesh_value, skeleton_value, voxels
 from tests.samples.shapes import SIZE as EDGE
 from tests.samples.words import sentences
+from tests.volumes import segmentation
 
 MESHES = Path(__file__).parent.parent / "data" / "neuroglancer" / "mesh"
 """Meshes of cloud-volume, for their keys."""
@@ -167,8 +168,6 @@ def _segmentation(folder: Path) -> None:
 
 def _segmentation_scale(folder: Path, step: int) -> dict[str, Any]:
     """Writes one scale; returns its part of the info."""
-    import compressed_segmentation
-
     length = int(VOXEL) * step
     scale = {
         "key": "_".join([str(length)] * 3),
@@ -186,8 +185,8 @@ def _segmentation_scale(folder: Path, step: int) -> dict[str, Any]:
     with shardcore.create(folder / "made", format="neuroglancer", spec=spec) as writer:
         for cell in np.ndindex(*grid):
             low = [PIECE * at for at in cell]
-            part = np.asfortranarray(labels[tuple(slice(at, at + PIECE) for at in low)][..., None])
-            writer.add(str(encode(cell, grid)), compressed_segmentation.compress(part, order="F"))
+            part = labels[tuple(slice(at, at + PIECE) for at in low)]
+            writer.add(str(encode(cell, grid)), segmentation(part, (8, 8, 8)))
     (folder / "made" / str(scale["key"])).rename(folder / str(scale["key"]))
     (folder / "made" / "info").unlink()
     (folder / "made").rmdir()

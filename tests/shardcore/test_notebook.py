@@ -115,6 +115,12 @@ def test_all_samples_are_shown() -> None:
             assert all(shown(sketch.draw({})) for sketch in shard.sketches()[:1])
 
 
+def test_cells_break_between_words_only() -> None:
+    table = TableContent("", 9, b"", text="", rows=(("a-b c d",), ("word " * 20,)))._repr_html_()
+    assert 'word-break:normal;white-space:pre">a-b c d<' in table
+    assert 'white-space:pre-wrap;min-width:20em">word word' in table
+
+
 def test_text_out_of_files_does_not_act() -> None:
     """No element, attribute or control character comes from a file."""
     node = shardcore.Node(HOSTILE, shardcore.Span(HOSTILE, 0, 1), HOSTILE, HOSTILE, doc=HOSTILE, error=HOSTILE)

@@ -172,7 +172,7 @@ class MdbWriter(Writer):
         self._compression = compression
         self._out = XorbOutput(output, xorbs)
         if xorbs:
-            self.opening["xorbs"] = xorbs
+            self._opening["xorbs"] = xorbs
         self._files = FileCollector()
         self._known: dict[bytes, tuple[int, int]] = {}
         self._xorbs: list[PackedXorb] = []

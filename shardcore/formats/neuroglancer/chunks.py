@@ -20,7 +20,7 @@ from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.formats.neuroglancer.info import DATA_TYPES, KeySpace, VolumeScale, parse_info
 from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode, encode_many
 from shardcore.formats.neuroglancer.segmentation import ENCODING as SEGMENTATION
-from shardcore.formats.neuroglancer.segmentation import ChannelBlocks, SegmentationParts, channel_blocks
+from shardcore.formats.neuroglancer.segmentation import SegmentationParts, channel_blocks, decode_labels
 from shardcore.model.chunk_grid import GridCell, GridScale, VoxelBox
 from shardcore.model.content_layout import RAW, ArrayLayout, ContentPart
 from shardcore.model.objects import ObjectRef, located
@@ -177,43 +177,16 @@ def decode_chunk(
         size = plural(layout.nbytes, "byte")
         raise LimitExceeded(f"the chunk has {size} of voxels; the limit is {MOST_BYTES:,}", span=place)
     if layout.encoding == SEGMENTATION:
-        return replace(layout, encoding=RAW), _labels(layout, data, decoder, place)
+        return replace(layout, encoding=RAW), decode_labels(data, layout, place)
     if layout.encoding in PICTURES:
         return replace(layout, encoding=RAW), _picture(layout, data, decoder, place)
     raise Unsupported(f"chunk encoding {layout.encoding!r} is not supported", span=place)
-
-
-def check_chunk(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span | None = None) -> None:
-    """Check an encoded chunk like `decode_chunk`; for `compressed_segmentation`, checking the blocks is sufficient."""
-    if layout.encoding == SEGMENTATION:
-        _blocks(layout, data, place)
-    else:
-        decode_chunk(layout, data, decoder=decoder, place=place)
 
 
 def chunk_parts(layout: ArrayLayout, stored: ContentPart, read: Callable[[], bytes]) -> Sequence[ContentPart]:
     if layout.encoding != SEGMENTATION or not stored.exact or layout.nbytes > MOST_BYTES:
         return (ContentPart(0, layout.nbytes, stored.stored),)
     return SegmentationParts(layout, channel_blocks(read(), layout, stored.stored), stored.stored)
-
-
-def _blocks(layout: ArrayLayout, data: bytes, place: Span | None) -> tuple[ChannelBlocks, ...]:
-    if layout.dtype.name not in ("uint32", "uint64"):
-        raise FormatError(f"compressed_segmentation requires uint32 or uint64, not {layout.dtype.name}", span=place)
-    return channel_blocks(data, layout, place) if layout.nbytes else ()
-
-
-def _labels(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span | None) -> bytes:
-    *volume, channels = layout.shape
-    header = {"shape": volume, "dtype": layout.dtype.str, "block": list(layout.block)}
-    found, size = [], layout.nbytes // channels if channels else 0
-    for blocks in _blocks(layout, data, place):
-        # An offset and the channel make a chunk of one channel.
-        one = (1).to_bytes(4, "little") + data[blocks.start :]
-        found.append(decoder("segmentation", header, one, limit=max(size, 1), place=place)[1])
-        if len(found[-1]) != size:
-            raise FormatError(f"a channel decodes to {len(found[-1]):,} bytes instead of {size:,}", span=place)
-    return b"".join(found)
 
 
 def _picture(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span | None) -> bytes:

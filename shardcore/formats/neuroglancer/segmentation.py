@@ -7,12 +7,14 @@ Offsets count uint32; those in a channel are relative to its start.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, overload
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded
@@ -20,13 +22,14 @@ from shardcore.model.content_layout import ArrayLayout, ContentPart, ContentPart
 from shardcore.model.span import Span
 
 ENCODING = "compressed_segmentation"
+I64 = NDArray[np.int64]
 
 _WORD = 4
 _BITS = (0, 1, 2, 4, 8, 16, 32)
-_SLAB = 1 << 20
-"""Number of words unpacked at a time."""
-_MOST_VALUES = 1 << 28
-"""Maximum number of encoded values checked in blocks whose label table might exceed the chunk."""
+_SLAB = 1 << 16
+"""Number of values unpacked at a time."""
+_MOST_VOXELS = 1 << 26
+"""Maximum number of voxels of a channel, with those of its last blocks that are outside the chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +37,16 @@ class ChannelBlocks:
     """Blocks of one channel; offsets are bytes in the chunk, arrays have shape `(blocks,)`.
 
     `tables` and `values` are offsets of the label tables and encoded values, `sizes` their sizes in bytes, `bits`
-    their width. `grid` has the blocks along x, y and z.
+    their width. `grid` has the blocks along x, y and z, `extent` the voxels of a block that may be inside the chunk.
     """
 
     start: int
     grid: tuple[int, int, int]
-    tables: NDArray[np.int64]
-    bits: NDArray[np.int64]
-    values: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    extent: tuple[int, int, int]
+    tables: I64
+    bits: I64
+    values: I64
+    sizes: I64
 
     def block_at(self, cell: Sequence[int]) -> int:
         x, y, z = cell
@@ -53,9 +57,13 @@ def channel_blocks(data: bytes, layout: ArrayLayout, place: Span | None = None) 
     """Return the blocks of a chunk, all offsets checked.
 
     Raises:
-        FormatError: An offset, a number of bits or an index is invalid; located exactly if `place` is not compressed.
-        LimitExceeded: There are too many values to check.
+        FormatError: The type, an offset or a number of bits is invalid; located exactly if `place` is not compressed.
+        LimitExceeded: The blocks have too many voxels.
     """
+    if layout.dtype.name not in ("uint32", "uint64"):
+        raise FormatError(f"compressed_segmentation requires uint32 or uint64, not {layout.dtype.name}", span=place)
+    if not layout.nbytes:
+        return ()
     *volume, channels = layout.shape
     fault = _Fault(len(data), place)
     if len(data) % _WORD or len(data) < _WORD * channels:
@@ -65,6 +73,11 @@ def channel_blocks(data: bytes, layout: ArrayLayout, place: Span | None = None) 
         fault(0, f"invalid block size {list(block)}")
     first, second, third = (-(-length // edge) for length, edge in zip(volume, block, strict=True))
     grid = first, second, third
+    voxels = math.prod(grid) * math.prod(map(min, volume, block))
+    if voxels > _MOST_VOXELS:
+        raise LimitExceeded(
+            f"the blocks of the chunk have {voxels:,} voxels; the limit is {_MOST_VOXELS:,}", span=place
+        )
     words = np.frombuffer(data, "<u4")
     return tuple(_channel(words, at, grid, layout, fault) for at in range(channels))
 
@@ -102,59 +115,83 @@ def _channel(
     if exceeds.any():
         at = int(exceeds.argmax())
         fault(start + 8 * at, f"block {at} has values at {start + values[at]:#x}, which exceed the chunk")
-    found = ChannelBlocks(start, grid, start + tables, bits, start + values, sizes)
-    _check_tables(words, found, layout, fault)
+    x, y, z = map(min, layout.shape, layout.block)
+    found = ChannelBlocks(start, grid, (x, y, z), start + tables, bits, start + values, sizes)
+    _check_tables(found, np.arange(count), 1, layout, fault)
     return found
 
 
-def _check_tables(words: NDArray[np.uint32], blocks: ChannelBlocks, layout: ArrayLayout, fault: _Fault) -> None:
-    """Check that all label table indices are inside the chunk; skips blocks whose largest possible index is inside."""
-    size, width = _WORD * len(words), layout.dtype.itemsize
-    doubtful = np.flatnonzero(blocks.tables + (width << blocks.bits) > size)
-    # Unpacking may need one word per value.
-    if int((blocks.sizes[doubtful] * 8 // np.maximum(blocks.bits[doubtful], 1)).sum()) > _MOST_VALUES:
-        raise LimitExceeded(f"the blocks of the chunk have over {_MOST_VALUES:,} encoded values", span=fault.place)
-    for bits in _BITS:
-        chosen = doubtful[blocks.bits[doubtful] == bits]
-        count = math.prod(layout.block) * bits // 32 + 1
-        for first in range(0, len(chosen), step := max(_SLAB // count, 1)):
-            some = chosen[first : first + step]
-            last = _largest_index(words, blocks, some, bits)
-            outside = blocks.tables[some] + (last + 1) * width > size
-            if outside.any():
-                at = int(some[outside.argmax()])
-                message = f"block {at} has labels at {blocks.tables[at]:#x}, which exceed the chunk"
-                fault(blocks.start + 8 * at, message)
+def _check_tables(blocks: ChannelBlocks, chosen: I64, labels: I64 | int, layout: ArrayLayout, fault: _Fault) -> None:
+    outside = blocks.tables[chosen] + labels * layout.dtype.itemsize > fault.size
+    if outside.any():
+        at = int(chosen[outside.argmax()])
+        fault(blocks.start + 8 * at, f"block {at} has labels at {blocks.tables[at]:#x}, which exceed the chunk")
 
 
-def _largest_index(
-    words: NDArray[np.uint32], blocks: ChannelBlocks, chosen: NDArray[np.int64], bits: int
-) -> NDArray[np.int64]:
-    if bits == 0:
-        return np.zeros(len(chosen), np.int64)
-    count = int(blocks.sizes[chosen[0]]) // _WORD
-    found = np.zeros(len(chosen), np.int64)
-    starts = blocks.values[chosen] // _WORD
-    for first in range(0, count, _SLAB):
-        ats = starts[:, None] + np.arange(first, min(first + _SLAB, count))
-        packed = words[ats]
-        for shift in range(0, 32, bits):
-            values = packed >> np.uint32(shift) & np.uint32((1 << bits) - 1)
-            np.maximum(found, values.max(axis=1), out=found)
-    return found
+def check_labels(data: bytes, layout: ArrayLayout, place: Span | None = None) -> None:
+    """Check all offsets, and the indices of blocks whose largest possible index is outside the chunk."""
+    width, fault = layout.dtype.itemsize, _Fault(len(data), place)
+    for blocks in channel_blocks(data, layout, place):
+        doubtful = np.flatnonzero(blocks.tables + (width << blocks.bits) > len(data))
+        for _ in _indices(data, blocks, layout, doubtful, fault):
+            pass
 
 
-def segmentation_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Decode one channel (task `segmentation` of `codecs.isolated`); check its blocks first."""
-    import compressed_segmentation
+def decode_labels(data: bytes, layout: ArrayLayout, place: Span | None = None) -> bytes:
+    """Return the labels of a chunk, x fastest; raises like `channel_blocks`."""
+    width, fault, shape = layout.dtype.itemsize, _Fault(len(data), place), layout.shape[2::-1]
+    channels = channel_blocks(data, layout, place)
+    # Label tables begin at any word: 64-bit labels at even words, then those at odd words.
+    odd = len(data) // width if width > _WORD else 0
+    both = (np.frombuffer(data, layout.dtype, (len(data) - at) // width, at) for at in range(0, width, _WORD))
+    labels = np.concatenate(list(both))
+    found = []
+    for blocks in channels:
+        grid, extent = blocks.grid[::-1], blocks.extent[::-1]
+        decoded = np.empty((len(blocks.bits), math.prod(extent)), layout.dtype)
+        first = blocks.tables // width + blocks.tables % width // _WORD * odd
+        single = blocks.bits == 0
+        decoded[single] = labels[first[single], None]
+        for chosen, run, indices in _indices(data, blocks, layout, np.flatnonzero(~single), fault):
+            decoded[chosen, run] = labels[first[chosen, None] + indices]
+        lattice = decoded.reshape(*grid, *extent).transpose(0, 3, 1, 4, 2, 5)
+        whole = tuple(count * edge for count, edge in zip(grid, extent, strict=True))
+        # The last blocks of an axis may have voxels outside the chunk.
+        inside = lattice if whole == shape else lattice.reshape(whole)[tuple(map(slice, shape))]
+        found.append(inside.tobytes())
+    return b"".join(found)
 
-    try:
-        labels = compressed_segmentation.decompress(
-            data, tuple(header["shape"]), np.dtype(header["dtype"]), block_size=tuple(header["block"]), order="F"
-        )
-    except (compressed_segmentation.DecodeError, ValueError, TypeError, IndexError, OverflowError) as error:
-        raise FormatError(f"invalid compressed_segmentation: {error}") from error
-    return {}, labels.astype(header["dtype"], copy=False).tobytes(order="F")
+
+def _indices(
+    data: bytes, blocks: ChannelBlocks, layout: ArrayLayout, chosen: I64, fault: _Fault
+) -> Iterator[tuple[I64, slice, NDArray[Any]]]:
+    """Yield the checked label indices of blocks of one width: block numbers, range of voxels, one row per block."""
+    (x, y, _), (row, column, _), volume = blocks.extent, layout.block, math.prod(blocks.extent)
+    # Blocks may be larger than the chunk.
+    cropped = blocks.extent != tuple(layout.block)
+    for bits in _BITS[1:]:
+        same = chosen[blocks.bits[chosen] == bits]
+        items = np.frombuffer(data, f"<u{max(bits // 8, 1)}")
+        per, starts = max(8 // bits, 1), blocks.values // items.itemsize
+        shifts = np.arange(0, 8, bits, dtype=np.uint8)
+        # The indices in each byte, lowest bits first, as one number.
+        unpacked = np.arange(256, dtype=np.uint8)[:, None] >> shifts & np.uint8((1 << min(bits, 8)) - 1)
+        unpacked = unpacked.view(f"<u{per}").ravel()
+        step = max(_SLAB // volume, 1)
+        for at, begin in itertools.product(range(0, len(same), step), range(0, volume, _SLAB)):
+            some, run = same[at : at + step], slice(begin, min(begin + _SLAB, volume))
+            count, columns = run.stop - begin, np.arange(run.stop - begin)
+            if cropped:
+                at_x = (voxels := columns + begin) % x
+                item, inside = np.divmod(at_x + row * (voxels // x % y + column * (voxels // (x * y))), per)
+                packed, columns = items[starts[some, None] + item], columns * per + inside
+            else:
+                packed = sliding_window_view(items, -(-count // per))[starts[some] + begin // per]
+            if per > 1:
+                packed = unpacked[packed].view(np.uint8)
+            indices = packed[:, columns] if cropped else packed[:, :count]
+            _check_tables(blocks, some, indices.max(axis=1).astype(np.int64) + 1, layout, fault)
+            yield some, run, indices
 
 
 class SegmentationParts(ContentParts):
@@ -183,9 +220,6 @@ class SegmentationParts(ContentParts):
         across, width, edge = self._layout.shape[0], self._layout.dtype.itemsize, self._layout.block[0]
         start = row * across + run * edge
         return ContentPart(start * width, min(start + edge, (row + 1) * across) * width, self._span(row, run))
-
-    def __iter__(self) -> Iterator[ContentPart]:
-        return (self[at] for at in range(len(self)))
 
     def _span(self, row: int, run: int) -> Span:
         _, height, depth, _ = self._layout.shape

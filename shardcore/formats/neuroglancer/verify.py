@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.decoder_process import TaskRunner, run_task
 from shardcore.codecs.draco import ENCODED, decode_fragments
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
-from shardcore.formats.neuroglancer.chunks import PICTURES, check_chunk, chunk_layout, chunk_sizes
+from shardcore.formats.neuroglancer.chunks import PICTURES, chunk_layout, chunk_sizes, decode_chunk
 from shardcore.formats.neuroglancer.file import I64, NeuroglancerFile, RegionKind
 from shardcore.formats.neuroglancer.geometry import (
     fragment_fault,
@@ -28,6 +28,8 @@ from shardcore.formats.neuroglancer.layout import (
 )
 from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
+from shardcore.formats.neuroglancer.segmentation import ENCODING as SEGMENTATION
+from shardcore.formats.neuroglancer.segmentation import check_labels
 from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
 from shardcore.model.budget import raised
 from shardcore.model.content_layout import RAW
@@ -354,7 +356,10 @@ class ValueCheck:
         if origin.space.scale is not None:
             layout = chunk_layout(origin.space, key)
             self.work.spend(layout.nbytes if layout.encoding in PICTURES else 0)
-            check_chunk(layout, data, self._decoder, place)
+            if layout.encoding == SEGMENTATION:
+                check_labels(data, layout, place)
+            else:
+                decode_chunk(layout, data, decoder=self._decoder, place=place)
         elif origin.space.kind is SpaceKind.MESH:
             for text in self._mesh_faults(place, data):
                 self._findings.warning("neuroglancer.mesh", place, f"key {name}: {text}", key=name)

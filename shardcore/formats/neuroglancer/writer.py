@@ -170,6 +170,12 @@ class NeuroglancerWriter(Writer):
     def _first(self) -> SpaceValues:
         return next(iter(self._values.values()))
 
+    @property
+    def opening(self) -> Mapping[str, Any]:
+        if self._infos:
+            return {}
+        return {"spec": json.dumps(self._first.described.spec_option(self.suggested()))}
+
     def _add(self, key: str | None, data: Data, more: More) -> str:
         values = self._first
         if len(self._values) > 1:
@@ -229,10 +235,8 @@ class NeuroglancerWriter(Writer):
         for base, file in self._infos.items():
             file.write(self._info_text(base))
             file.complete()
-        if not self._infos:
-            if self._with_info and self._first.why:
-                self.notes += ("no info is written, because the kind of data is unknown; pass -O kind= or an info",)
-            self.opening = {"spec": json.dumps(self._first.described.spec_option(self.suggested()))}
+        if not self._infos and self._with_info and self._first.why:
+            self.notes += ("no info is written, because the kind of data is unknown; pass -O kind= or an info",)
 
     def _written(self) -> dict[str, SpaceValues]:
         """Return the key spaces for which shards are written: those with values, or all if none has values."""

@@ -348,3 +348,26 @@ def test_a_message_never_repeats_itself(small: str, tmp_path: Path, capsys: Capt
     key = Path(first.split()[1]).name
     assert first.count(key) == 1
     assert rest == "shardcore: 11 more objects not written for the same reason: --force replaces it"
+
+
+def test_a_shard_comes_from_standard_input(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """A pipe is copied, to a file if it is large, and opened like a file; a terminal is refused."""
+    sample = data / "swh/small.shard"
+    monkeypatch.setattr("shardcore.cli.options._IN_MEMORY", 100)
+
+    def piped(*arguments: object) -> tuple[int, bytes]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sample.read_bytes())))
+        code = run([str(one) for one in arguments])
+        return code, capfdbinary.readouterr().out
+
+    with shardcore.open(sample) as shard:
+        key = next(iter(shard))
+        assert piped("get", "-", key) == (0, shard.read(key))
+    for command in (["verify", "-"], ["extract", "-", tmp_path / "files"], ["recover", "-", tmp_path / "saved"]):
+        assert piped(*command)[0] == 0
+    assert piped("convert", "-", "des", tmp_path / "copy.des")[0] == piped("diff", "-", tmp_path / "copy.des")[0] == 0
+    monkeypatch.setattr(sys, "stdin", type("Terminal", (io.StringIO,), {"isatty": lambda _: True})())
+    assert run(["ls", "-"]) == 2
+    assert b"standard input is a terminal" in capfdbinary.readouterr().err

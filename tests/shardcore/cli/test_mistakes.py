@@ -42,12 +42,20 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     # --- paths and addresses ---
     (4, "cannot open nowhere.shard: No such file or directory", ["info", "nowhere.shard"]),
     (2, "no path given", ["info", ""]),
+    (2, "standard input can be read only once: give - for one file", ["get", "-", "--keys", "-"]),
+    (2, "delete changes a file in place, not standard input: give its name", ["delete", "-", "00"]),
+    (2, "find opens files by their names, which standard input does not have", ["find", "00", "-"]),
+    (3, "standard input: unrecognised format", ["info", "-"]),
     (2, "ftp:// addresses are not supported (supported: s3://, gs://, http://", ["info", "ftp://a/b"]),
     (4, "not a regular file", ["info", "/dev/null"]),
     (3, "TEXT: unrecognised format", ["info", "TEXT"]),
     (3, "empty is empty", ["ls", "EMPTY"]),
     (3, "not a data set of any format; give one of its files", ["ls", "NOTHING"]),
-    (3, "bare: neuroglancer: shards, but no `info`; give --spec, or one of the files", ["info", "BARE"]),
+    (
+        3,
+        "bare: neuroglancer: shards, but no `info`; give --spec, the manifest that convert wrote, or one of the files",
+        ["info", "BARE"],
+    ),
     (3, "no `info` of a data set in this folder or above it", ["ls", "BARE", "--format", "neuroglancer"]),
     # --- damaged files ---
     (3, "is at 0x1379 and has at least 39 bytes; the file ends at 0x64 (0x50–0x57 · 8 bytes)", ["ls", "CUT"]),

@@ -14,9 +14,10 @@ import pytest
 
 import shardcore
 from shardcore import errors
-from shardcore.cli.output import printable, progress_bar
+from shardcore.cli.output import progress_bar
 from shardcore.cli.program import exit_code, run
 from shardcore.errors import ShardError
+from shardcore.model.text import visible
 
 COMMANDS = ["info", "tree", "explain", "trace", "verify", "locate", "ls", "get", "extract", "recover", "pack"]
 
@@ -231,7 +232,7 @@ def test_terminals_without_unicode(small: Path, tmp_path: Path) -> None:
 
 
 def test_text_never_moves_the_cursor() -> None:
-    assert printable("a\x1b[2Jb\r\n\ud800") == "a\\x1b[2Jb\\r\\n\\ud800"
+    assert visible("a\x1b[2Jb\r\n\ud800") == "a\\x1b[2Jb\\r\\n\\ud800"
 
 
 class Terminal(io.StringIO):
@@ -241,10 +242,14 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("after", [0.0, 60.0])
+def test_progress_is_for_terminals_and_long_work(monkeypatch: pytest.MonkeyPatch, after: float) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    for stream, drawn in [(io.StringIO(), False), (Terminal(), True), (None, False)]:
+    monkeypatch.setattr("shardcore.cli.output.PROGRESS_AFTER", after)
+    for stream, drawn in [(io.StringIO(), False), (Terminal(), not after), (None, False)]:
         monkeypatch.setattr(sys, "stderr", stream)
         with progress_bar("working") as progress:
             progress(1, 2)
+            while drawn and "50%" not in stream.getvalue():
+                progress(1, 2)
         assert stream is None or ("working" in stream.getvalue()) is drawn

@@ -248,3 +248,32 @@ def losses_of(path: Path, format: str, out: Path, **options: Any) -> tuple[Loss,
         done = convert(shard, format, out)
     assert {loss.text for loss in done.losses} <= set(done.notes)
     return done.losses
+
+
+def test_what_is_written_opens_with_its_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sharding, which no `info` states, is in the manifest; it also opens the shard to convert it back."""
+    sample, folder, back = DATA / "swh/small.shard", tmp_path / "shards", tmp_path / "back.shard"
+    folder.mkdir()
+    assert run(["convert", str(sample), "neuroglancer", str(folder)]) == 0
+    assert run(["ls", str(folder)]) == 3
+    assert "manifest that convert wrote" in capsys.readouterr().err
+    manifest = folder / "manifest.json"
+    assert run(["verify", str(folder), "--manifest", str(manifest)]) == 0
+    assert run(["extract", str(folder), str(tmp_path / "files"), "--source-manifest", str(manifest)]) == 0
+    # Indented by another program; and the manifest of extract.
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()), indent=4))
+    for one in (manifest, tmp_path / "files/manifest.json"):
+        with shardcore.open(folder, manifest=one) as shard:
+            assert len(shard) == len(contents(sample))
+    convert(folder, "swh", back, manifest=manifest)
+    assert contents(back) == contents(sample)
+
+
+def test_a_manifest_opens_no_other_files(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps({"format": "neuroglancer", "objects": [], "opening": {"spec": "/etc/passwd"}}))
+    with shardcore.open(DATA / "swh/small.shard", manifest=path) as shard:
+        assert shard.format == "swh"
+    path.write_text('{"path": "a", "key": "b"}\n')
+    with pytest.raises(UsageError, match="not a manifest of convert"):
+        shardcore.open(DATA / "swh/small.shard", manifest=path)

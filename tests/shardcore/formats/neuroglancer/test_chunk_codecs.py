@@ -7,18 +7,16 @@ import itertools
 import multiprocessing
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import compressed_segmentation
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
 import shardcore
-from shardcore.codecs.decoder_process import IsolatedDecoder
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.formats.neuroglancer.chunks import chunk_parts, decode_chunk
 from shardcore.formats.neuroglancer.segmentation import channel_blocks
@@ -72,8 +70,7 @@ def labels_layout(dtype: str = "<u8", channels: int = 1) -> ArrayLayout:
 
 
 def encoded(labels: NDArray[Any]) -> bytes:
-    data: bytes = compressed_segmentation.compress(np.asfortranarray(labels), block_size=BLOCK, order="F")
-    return data
+    return segmentation(labels, BLOCK)
 
 
 def joined(*labels: NDArray[Any]) -> bytes:
@@ -89,16 +86,12 @@ def picture(format: str, pixels: NDArray[Any]) -> bytes:
 
 
 @pytest.mark.parametrize("dtype", ["<u4", "<u8"])
-@pytest.mark.parametrize("isolated", [False, True])
-def test_segmentations(dtype: str, isolated: bool) -> None:
+def test_segmentations(dtype: str) -> None:
     labels = LABELS.astype(dtype)
-    with IsolatedDecoder() as worker:
-        for channels in ([labels], [labels, labels + 1]):
-            layout = labels_layout(dtype, len(channels))
-            options = {"decoder": worker.run} if isolated else {}
-            raw, data = decode_chunk(layout, joined(*channels), **options)
-            assert raw.encoding == "raw"
-            np.testing.assert_array_equal(raw.of(data), np.stack(channels, axis=-1))
+    for channels in ([labels], [labels, labels + 1]):
+        raw, data = decode_chunk(labels_layout(dtype, len(channels)), joined(*channels))
+        assert raw.encoding == "raw"
+        np.testing.assert_array_equal(raw.of(data), np.stack(channels, axis=-1))
 
 
 @pytest.mark.parametrize("format", ["PNG", "JPEG"])
@@ -221,13 +214,26 @@ def test_damaged_segmentations_raise_only_errors_of_shards() -> None:
 
 
 def test_costs_of_wide_blocks_are_bounded() -> None:
+    """Only voxels inside the chunk are decoded; their number counts, with those that fill the last blocks."""
     shape, encoding = (1, 1, 1 << 17, 1), "compressed_segmentation"
     layout = ArrayLayout(np.dtype("<u8"), shape, "F", encoding=encoding, block=(256, 256, 1))
     header = np.zeros((1 << 17, 2), "<u4")
     header[:, 0] = 1 << 24 | 0x407FE
-    data = (1).to_bytes(4, "little") + header.tobytes()
-    with pytest.raises(LimitExceeded):
-        decode_chunk(layout, data + bytes(8192))
+    data = (1).to_bytes(4, "little") + header.tobytes() + bytes(8192)
+    assert decode_chunk(layout, data)[1] == bytes(layout.nbytes)
+    padded = replace(layout, shape=(129, 513, 1 << 8, 1), block=(128, 512, 255))
+    with pytest.raises(LimitExceeded, match="of the chunk have"):
+        decode_chunk(padded, data)
+
+
+@pytest.mark.parametrize("dtype", ["<u4", "<u8"])
+@pytest.mark.parametrize("block", [(8, 8, 8), (64, 2, 3), (3, 5, 64), (2, 2, 2)])
+def test_labels_of_all_widths(dtype: str, block: tuple[int, ...]) -> None:
+    """Indices of 0 to 16 bits, also in blocks larger than the chunk, whose tables begin at odd and even words."""
+    labels = (np.arange(20 * 17 * 9) % np.repeat([1, 2, 3, 9, 70, 3060], 510)).reshape(SHAPE, order="F").astype(dtype)
+    layout = ArrayLayout(np.dtype(dtype), (*SHAPE, 1), "F", encoding="compressed_segmentation", block=block)
+    raw, data = decode_chunk(layout, segmentation(labels * 7, block))
+    np.testing.assert_array_equal(raw.of(data)[..., 0], labels * 7)
 
 
 def test_shards_decode_their_chunks(tmp_path: Path) -> None:
