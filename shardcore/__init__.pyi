@@ -11,10 +11,12 @@ from .errors import ExternalMissing as ExternalMissing
 from .errors import Forbidden as Forbidden
 from .errors import FormatError as FormatError
 from .errors import HostUnknown as HostUnknown
+from .errors import InvalidIndex as InvalidIndex
 from .errors import KeyAbsent as KeyAbsent
 from .errors import LayerUnchosen as LayerUnchosen
 from .errors import LimitExceeded as LimitExceeded
 from .errors import NoSuchObject as NoSuchObject
+from .errors import NotAnArray as NotAnArray
 from .errors import NotAShard as NotAShard
 from .errors import PackageMissing as PackageMissing
 from .errors import ProxyFailed as ProxyFailed
@@ -37,6 +39,7 @@ from .model.budget import allowing as allowing
 from .model.chunk_grid import ChunkGrid as ChunkGrid
 from .model.chunk_grid import ElementLocation as ElementLocation
 from .model.chunk_grid import GridCell as GridCell
+from .model.chunk_grid import ShardArray as ShardArray
 from .model.drawing import Control as Control
 from .model.drawing import Drawing as Drawing
 from .model.drawing import Item as Item
@@ -60,6 +63,7 @@ from .model.record import Record as Record
 from .model.section import Section as Section
 from .model.section import SectionRole as SectionRole
 from .model.span import Span as Span
+from .operations.content import AnyContent as AnyContent
 from .operations.content import content as content
 from .operations.content import content_span as content_span
 from .operations.content import member_content as member_content
@@ -80,6 +84,7 @@ from .operations.content.geometry import MeshContent as MeshContent
 from .operations.content.geometry import SkeletonContent as SkeletonContent
 from .operations.content.geometry import mesh_level as mesh_level
 from .operations.content.text import JsonContent as JsonContent
+from .operations.content.text import PlainTextContent as PlainTextContent
 from .operations.content.text import TableContent as TableContent
 from .operations.content.text import TextContent as TextContent
 from .operations.convert import convert as convert
@@ -107,6 +112,7 @@ from .operations.find_key import KeySearch as KeySearch
 from .operations.find_key import find_in as find_in
 from .operations.pack import Packed as Packed
 from .operations.pack import pack as pack
+from .operations.pack import write_volume as write_volume
 from .shards.dataset import DataSet as DataSet
 from .shards.dataset import Member as Member
 from .shards.opening import Detection as Detection

@@ -73,7 +73,7 @@ def grid_block(ticket: ShardTicket, scale: str, axes: int, block_info: Any = Non
         grid = shard.chunk_grid(scale)
         assert grid is not None
         first = grid.box.begin
-        return grid.read([slice(at + begin, at + end) for at, (begin, end) in zip(first, places, strict=True)])
+        return grid.read(tuple(slice(at + begin, at + end) for at, (begin, end) in zip(first, places, strict=True)))
 
 
 def _whole_ticket(shard: Shard, *, same: bool) -> ShardTicket:

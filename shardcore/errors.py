@@ -104,6 +104,14 @@ class UsageError(ShardError):
     """Wrong use: a malformed key, an unknown format name, an option that cannot be used."""
 
 
+class InvalidIndex(UsageError, IndexError):
+    """An index of an array is out of range or not supported. Also an `IndexError`, as for any array."""
+
+
+class NotAnArray(UsageError, AttributeError):
+    """`shape` and the like of a shard that is not one array. Also an `AttributeError`, so that `hasattr` is False."""
+
+
 class PackageMissing(UsageError):
     """An optional package is not installed; the message contains the command that installs it."""
 

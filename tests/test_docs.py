@@ -202,3 +202,15 @@ def test_the_site_is_complete_in_itself(tmp_path: Path) -> None:
         fetched += re.findall(r"\b(?:fetch|importScripts|import)\([\"'](?:https?:)?//[^)]+", text)
         assert not fetched, f"{path.relative_to(tmp_path)}: {fetched[:3]}"
     assert (tmp_path / "search" / "search_index.js").exists()
+
+
+@pytest.mark.thorough
+def test_type_checkers_know_the_types_of_the_library() -> None:
+    """Each line of the example with `# error` has one, and no other has."""
+    page = ROOT / "tests" / "data" / "typed_calls.py"
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy", str(page)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    found = {int(line) for line in re.findall(r"typed_calls\.py:(\d+): error:", run.stdout)}
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert found == {number for number, line in enumerate(lines, 1) if "# error" in line}, run.stdout + run.stderr

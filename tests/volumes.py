@@ -166,3 +166,14 @@ def write_volume(folder: Path, form: str, array: NDArray[Any], chunk: tuple[int,
 
 
 FORMS = ("raw", "gzip", "files", "files gz", "files packed")
+
+
+class Slabs:
+    """An array as those of h5py and zarr: its slices are arrays, whose sizes are kept in `read`."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array, self.shape, self.dtype, self.read = array, array.shape, array.dtype, list[int]()
+
+    def __getitem__(self, index: Any) -> NDArray[Any]:
+        self.read.append(self.array[index].size)
+        return self.array[index]

@@ -15,7 +15,6 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
-from types import TracebackType
 from typing import Any, Protocol
 
 from shardcore.errors import (
@@ -198,9 +197,7 @@ class IsolatedDecoder:
     def __enter__(self) -> IsolatedDecoder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _started(self) -> Connection[Any, Any]:

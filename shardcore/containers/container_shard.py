@@ -91,10 +91,7 @@ class PartObjects(ColumnObjects):
             codec=[codes.get(part.codec, 0) for part in parts],
             state=np.where(bad, State.DAMAGED, State.LIVE) if parts else [],
         )
-        super().__init__(columns, self._texts, self._made)
-
-    def _texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        return [self.parts[row].key for row in rows.tolist()]
+        super().__init__(columns, lambda rows: [self.parts[row].key for row in rows.tolist()], self._made)
 
     def _made(self, row: int) -> ObjectRef:
         part = self.parts[row]

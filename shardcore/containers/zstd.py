@@ -140,7 +140,7 @@ class ZstdFile(SequentialFile):
             charge_items(1)
             head = self.source.read(at, min(at + 32, size))
             place = Span("", at, size)
-            if _is_skipped(head):
+            if len(head) >= SKIPPED.size and head[0] & 0xF0 == 0x50 and head[1:4] == b"\x2a\x4d\x18":
                 stop = at + SKIPPED.size + SKIPPED.read_one(head)["frame_size"]
                 if stop > size:
                     self.faults.append(Fault("truncated", "the last skippable frame is truncated", place))
@@ -233,10 +233,6 @@ def _block_node(number: int, start: int, stop: int, raw: bytes) -> Node:
         Node("data", data, text=plural(data.size, "byte"), role=FieldRole.DATA, doc="The stored block."),
     )
     return Node(f"block {number}", Span("", start, max(stop, start + BLOCK.size)), text=text, children=kids)
-
-
-def _is_skipped(head: bytes) -> bool:
-    return len(head) >= SKIPPED.size and head[0] & 0xF0 == 0x50 and head[1:4] == b"\x2a\x4d\x18"
 
 
 def _edges(source: Source, header: ZstdHeader) -> Iterator[int]:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from types import EllipsisType
+from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from shardcore.errors import DEFAULT_LIMIT, LimitExceeded, ShardError, UsageError
+from shardcore.errors import DEFAULT_LIMIT, InvalidIndex, LimitExceeded, ShardError
 from shardcore.model.content_layout import RAW
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
-from shardcore.model.text import plural
+from shardcore.model.text import plural, short
 
-AxisIndex = slice | int
+AxisIndex = slice | SupportsIndex
+
+ArrayIndex = AxisIndex | EllipsisType | tuple[AxisIndex | EllipsisType, ...]
+"""Index of an array: a coordinate or slice per axis, as for NumPy, with at most one `...`."""
 
 Chunk = NDArray[Any] | ShardError | None
 """Elements of a chunk; the error if it cannot be read; None if it is not stored."""
@@ -152,14 +157,15 @@ class ChunkGrid(ABC):
         Raises:
             LimitExceeded: There are more than `MOST_CELLS`.
         """
-        steps = zip(box.begin, box.end, self.box.begin, self.chunk, strict=True)
-        ranges = [
-            range((begin - first) // step, -(-(end - first) // step)) if end > begin else range(0)
-            for begin, end, first, step in steps
-        ]
-        if (count := math.prod(map(len, ranges))) > MOST_CELLS:
-            raise LimitExceeded(f"the box intersects {plural(count, 'chunk')}; at most {MOST_CELLS:,} are read")
-        return [self.cell(at) for at in product(*ranges)]
+        return [cell for cell, *_ in self._parts(list(map(range, box.begin, box.end)))]
+
+    def _parts(self, ranges: Sequence[range]) -> Iterator[tuple[GridCell, tuple[slice, ...], tuple[slice, ...]]]:
+        """Yield cells that contain some coordinates, places of their elements in the result, and in the chunk."""
+        split = [*map(_by_cell, ranges, self.box.begin, self.chunk)]
+        _check_count(math.prod(map(len, split)))
+        for parts in product(*split):
+            at, there, inside = zip(*parts, strict=True)
+            yield self.cell(at), there, inside
 
     @abstractmethod
     def read_cells(self, cells: Iterable[GridCell]) -> Iterator[tuple[GridCell, Chunk]]:
@@ -180,66 +186,150 @@ class ChunkGrid(ABC):
             ShardError: The chunk is damaged or cannot be read.
         """
 
-    def read(self, index: Sequence[AxisIndex], *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """Return a box of elements; elements of missing chunks are 0.
+    def read(self, index: ArrayIndex = ..., *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        """Return the elements that an index selects, as NumPy does; elements of missing chunks are 0.
+
+        Only the chunks that contain them are read.
 
         Args:
-            index: A coordinate, or a slice of step 1, per axis.
+            index: Coordinates and slices of `(*shape, *inner)`. Negative ones count from the end, and slices are cut,
+                on axes that begin at 0; on an axis with an offset they are coordinates.
             limit: Maximum bytes of the result.
 
-        Returns:
-            Shape `(*box, *inner)`; a single coordinate keeps its axis, with length 1.
-
         Raises:
-            UsageError: The index is invalid or outside the array.
-            LimitExceeded: The box has more than `limit` bytes.
+            InvalidIndex: A coordinate is outside the array, or the index is not supported.
+            LimitExceeded: The result has more than `limit` bytes.
             ShardError: A chunk is damaged or cannot be read.
         """
-        box = self.box_of(index)
-        size = math.prod((*map(int, box.shape), *self.inner)) * self.dtype.itemsize
-        if size > limit:
-            raise LimitExceeded(f"the box has {plural(size, 'byte')}; at most {limit:,} are read")
-        out = np.zeros((*box.shape, *self.inner), self.dtype, order="F")
-        for cell, chunk in self.read_cells(self.cells_in(box)):
+        axes = len(self.box.begin)
+        ends = zip((*self.box.begin, *(0 for _ in self.inner)), (*self.box.end, *self.inner), strict=True)
+        given = _per_axis(index, axes + len(self.inner))
+        ranges = [_coordinates(one, *end, axis) for axis, (one, end) in enumerate(zip(given, ends, strict=True))]
+        shape = tuple(map(len, ranges))
+        if (size := math.prod(shape) * self.dtype.itemsize) > limit:
+            raise LimitExceeded(f"the index selects {plural(size, 'byte')}; at most {limit:,} are read at once")
+        out = np.zeros(shape, self.dtype, order="C" if self.order == "C" else "F")
+        inner = tuple(slice(one.start, one.stop, one.step) for one in ranges[axes:])
+        wanted = list(self._parts(ranges[:axes])) if size else []
+        found = self.read_cells([cell for cell, *_ in wanted])
+        for (_, there, inside), (_, chunk) in zip(wanted, found, strict=True):
             if isinstance(chunk, ShardError):
                 raise chunk
             if chunk is not None:
-                copy_box(chunk, cell.box, out, box)
-        return out
-
-    def box_of(self, index: Sequence[AxisIndex]) -> VoxelBox:
-        """Return the box that an index selects; a slice without an end extends to the end of the array.
-
-        Raises:
-            UsageError: The number of axes differs, a step is not 1, or a coordinate is outside the array.
-        """
-        axes = len(self.shape)
-        if len(index) != axes:
-            raise UsageError(f"the index must have {plural(axes, 'axis', 'axes')}, not {len(index)}")
-        begin, end = [], []
-        for one, first, last in zip(index, self.box.begin, self.box.end, strict=True):
-            if isinstance(one, slice):
-                if one.step not in (None, 1):
-                    raise UsageError(f"the step of a slice must be 1, not {one.step}")
-                start = first if one.start is None else int(one.start)
-                stop = last if one.stop is None else int(one.stop)
-            else:
-                start, stop = int(one), int(one) + 1
-            if not first <= start <= stop <= last:
-                raise UsageError(f"{start}..{stop} is outside the array; this axis is {first}..{last}")
-            begin.append(start)
-            end.append(stop)
-        return VoxelBox(tuple(begin), tuple(end))
+                out[there] = chunk[(*inside, *inner)]
+        return out[tuple(slice(None) if isinstance(one, slice) else 0 for one in given)]
 
     def cell_of(self, index: Sequence[int]) -> GridCell:
         """Return the cell that contains an element.
 
         Raises:
-            UsageError: The element is outside the array.
+            InvalidIndex: The element is outside the array.
         """
-        self.box_of(tuple(index))
-        steps = zip(index, self.box.begin, self.chunk, strict=True)
-        return self.cell(tuple((at - first) // step for at, first, step in steps))
+        first, last = self.box.begin, self.box.end
+        if len(index) != len(first) or not all(map(lambda at, a, b: a <= at < b, index, first, last)):
+            raise InvalidIndex(f"element {', '.join(map(str, index))} is outside the array, {self.box}")
+        return self.cell(tuple((at - a) // step for at, a, step in zip(index, first, self.chunk, strict=True)))
+
+
+class ArrayValue:
+    """Base class of shards and contents that are arrays: uses their `shape`, `dtype` and `[...]`."""
+
+    __slots__ = ()
+
+    @property
+    def ndim(self: Any) -> int:
+        """Number of axes; a volume has 4."""
+        return len(self.shape)
+
+    def __array__(self: Any, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("the elements are read from the shard, which is a copy: pass copy=None")
+        return np.asarray(self[...], dtype)
+
+
+class ShardArray(ArrayValue):
+    """Array of all chunks of a shard, read by slices like a NumPy array. Valid while the shard is open.
+
+    Attributes:
+        grid: Its chunks.
+        limit: Maximum bytes of one read.
+        shape: Elements along each axis; the last axis of a volume is the channel.
+        dtype: Type of an element.
+        size: Number of elements.
+        nbytes: Bytes of all elements, uncompressed.
+    """
+
+    def __init__(self, grid: ChunkGrid, limit: int = DEFAULT_LIMIT) -> None:
+        self.grid, self.limit, self.dtype = grid, limit, grid.dtype
+        self.shape: tuple[int, ...] = (*map(int, grid.shape), *grid.inner)
+        self.size = math.prod(self.shape)
+        self.nbytes = self.size * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: ArrayIndex) -> Any:
+        return self.grid.read(index, limit=self.limit)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate along the first axis; the chunks of one coordinate after the other are read once."""
+        first, last, step = self.grid.box.begin[0], self.grid.box.end[0], self.grid.chunk[0]
+        for at in range(first, last, step):
+            yield from self[at : min(at + step, last)]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.grid.name!r} shape={self.shape} dtype={self.dtype.str!r}>"
+
+
+def _per_axis(index: ArrayIndex, axes: int) -> tuple[AxisIndex, ...]:
+    """Return a coordinate or slice per axis; axes that the index does not name are whole."""
+    given: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
+    gaps = [number for number, one in enumerate(given) if one is Ellipsis]
+    if (rest := axes - len(given) + len(gaps)) < 0 or len(gaps) > 1:
+        raise InvalidIndex(f"an index of {len(given)} parts for an array of {plural(axes, 'axis', 'axes')}")
+    at = gaps[0] if gaps else len(given)
+    return (*given[:at], *(slice(None) for _ in range(rest)), *given[at + 1 :])
+
+
+def _coordinates(one: AxisIndex, first: int, last: int, axis: int) -> range:
+    inside = range(first, last)
+    try:
+        given = (one.start, one.stop) if isinstance(one, slice) else (one,)
+        bounds = [None if at is None else operator.index(at) - first for at in given]
+        if isinstance(one, slice):
+            found = inside[slice(bounds[0], bounds[1], one.step)]
+        else:
+            at = inside[operator.index(one) - first]
+            found = range(at, at + 1)
+        if isinstance(one, bool) or found.step < 0:
+            raise ValueError
+        if first and any(bound is not None and not 0 <= bound <= len(inside) for bound in bounds):
+            raise IndexError
+    except IndexError as error:
+        raise InvalidIndex(f"{short(one)} is outside axis {axis}, {first}..{last}") from error
+    except (TypeError, ValueError) as error:
+        what = "integers, slices with a positive step and one ..."
+        raise InvalidIndex(f"{short(one)} is not supported: an index has {what}") from error
+    return found
+
+
+def _by_cell(wanted: range, first: int, length: int) -> list[tuple[int, slice, slice]]:
+    """Divide coordinates by cells: number of a cell, places of its elements in the result, and in the chunk."""
+    parts, at = list[tuple[int, slice, slice]](), 0
+    if wanted:
+        _check_count(min(len(wanted), (wanted[-1] - first) // length - (wanted[0] - first) // length + 1))
+    while at < len(wanted):
+        cell, start = divmod(wanted[at] - first, length)
+        count = min(-(-(length - start) // wanted.step), len(wanted) - at)
+        stop = start + (count - 1) * wanted.step + 1
+        parts.append((cell, slice(at, at + count), slice(start, stop, wanted.step)))
+        at += count
+    return parts
+
+
+def _check_count(count: int) -> None:
+    if count > MOST_CELLS:
+        raise LimitExceeded(f"the box intersects {plural(count, 'chunk')}; at most {MOST_CELLS:,} are read")
 
 
 def copy_box(chunk: NDArray[Any], place: VoxelBox, out: NDArray[Any], box: VoxelBox) -> None:

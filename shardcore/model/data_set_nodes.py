@@ -6,7 +6,6 @@ import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from types import TracebackType
 
 from shardcore.errors import ShardError, SourceError
 from shardcore.model.finding import Report
@@ -85,9 +84,7 @@ class relocating:  # noqa: N801 - a context manager without a generator: three a
     def __enter__(self) -> None:
         return None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, ShardError):
             raise placed_error(error, self._member) from error
 

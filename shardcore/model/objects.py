@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from operator import index
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,10 @@ from shardcore.model.section import Section
 from shardcore.model.span import Span
 from shardcore.model.text import Displayed, plural
 from shardcore.progress import check_stopped
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
 
 
 class State(IntEnum):
@@ -151,7 +155,7 @@ Rows = range | NDArray[np.int64]
 
 
 class _Columnar(Displayed):
-    def to_arrow(self, *, raw_keys: bool = False) -> Any:
+    def to_arrow(self, *, raw_keys: bool = False) -> pyarrow.RecordBatchReader:
         """Return the rows as a `pyarrow.RecordBatchReader`, which reads 65,536 rows at a time.
 
         The columns are those of `shardcore ls --json`. Sizes and offsets are uint64, null if unknown.
@@ -167,7 +171,7 @@ class _Columnar(Displayed):
 
         return record_reader(self._all_rows(), raw_keys=raw_keys)
 
-    def to_pandas(self, *, raw_keys: bool = False) -> Any:
+    def to_pandas(self, *, raw_keys: bool = False) -> pandas.DataFrame:
         """Return the rows as a `pandas.DataFrame`, indexed by row; see `to_arrow`."""
         from shardcore.arrow import data_frame
 
@@ -407,9 +411,14 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         """Return columns with unknown sizes read from the file."""
         return self.columns(columns.row, sizes=True)
 
-    @abstractmethod
     def ref(self, row: int) -> ObjectRef:
-        """Return one object; raise `IndexError` if there is no such row."""
+        """Return one object; raise `IndexError` if there is no such row. A format has `_ref`, `refs` or both."""
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        return self._ref(row)
+
+    def _ref(self, row: int) -> ObjectRef:
+        return next(self.refs(np.array([row], np.int64)))
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
         """Return the objects of some rows; many small objects are created at once."""
@@ -496,9 +505,6 @@ class NoObjects(Objects):
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         return []
-
-    def ref(self, row: int) -> ObjectRef:
-        raise IndexError(row)
 
 
 MEMBER_ROW = "member_row"
@@ -627,7 +633,7 @@ class ColumnObjects(Objects):
     ) -> None:
         self._columns = columns
         self._key_texts = key_texts
-        self._ref = ref or self._plain_ref
+        self._made = ref or self._plain_ref
         self._fault, self._record = fault, record
 
     def __len__(self) -> int:
@@ -639,10 +645,8 @@ class ColumnObjects(Objects):
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         return self._key_texts(rows)
 
-    def ref(self, row: int) -> ObjectRef:
-        if not 0 <= row < len(self):
-            raise IndexError(row)
-        return self._ref(row)
+    def _ref(self, row: int) -> ObjectRef:
+        return self._made(row)
 
     def _plain_ref(self, row: int) -> ObjectRef:
         columns, key = self._columns.take([row]), self.keys[row]

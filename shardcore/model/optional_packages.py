@@ -10,7 +10,7 @@ from shardcore.errors import PackageMissing
 _NAMES = {"PIL": "Pillow", "dask": "Dask", "distributed": "Dask"}
 _EXTRAS = {
     "PIL": "decoders", "DracoPy": "decoders", "charset_normalizer": "preview", "puremagic": "preview",
-    "dask": "cluster", "distributed": "cluster", "pandas": "pandas", "pyarrow": "pandas",
+    "dask": "cluster", "distributed": "cluster", "pandas": "pandas", "pyarrow": "arrow",
 }  # fmt: skip
 """Extra that installs each package."""
 

@@ -48,7 +48,8 @@ class Option:
         choices: Valid values, for `OptionType.CHOICE`.
         names_format: For opening: whether the option implies this format.
         hidden: Whether the option is only for programs and not listed for users.
-        content: For writing: whether the option provides the content, so that no other input is needed.
+        content: For writing: whether it provides the content, as text or as a value that the format checks, so that
+            no other input is needed.
         path: Whether its text is a path.
         flag: Placeholder of the command-line flag of that name; empty: the flag has no value; None: only `-O`.
     """
@@ -72,7 +73,8 @@ class Option:
 
     def value_of(self, given: Any) -> Any:
         """Parse a text, or check a value of another type, and return the value; UsageError if it is invalid."""
-        if given is None or self.type in (OptionType.JSON, OptionType.FOLDER):
+        free = self.type in (OptionType.JSON, OptionType.FOLDER) or (self.content and not isinstance(given, str))
+        if given is None or free:
             return given
         reader = {
             OptionType.INTEGER: _integer,

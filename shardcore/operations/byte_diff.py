@@ -97,10 +97,7 @@ class ByteDiff:
             inside = nearest[[int(np.argmin(np.abs(spans[nearest, 0] - offset)))]]
         at = int(inside[0])
         within = max(min(offset, int(spans[at, 1]) - 1) - int(spans[at, 0]), 0)
-        return self._first_row(at) + within // self.width
-
-    def _first_row(self, segment: int) -> int:
-        return int(self._ends[segment - 1]) if segment else 0
+        return (int(self._ends[at - 1]) if at else 0) + within // self.width
 
     def window(self, top: int, count: int) -> AlignedRows:
         """Read `count` rows starting at row `top`; rows that do not exist are left out."""

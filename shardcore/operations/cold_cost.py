@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,9 +41,9 @@ def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
     """
     cost_recorder = CostRecorder(fetch=fetch)
     try:
-        with open_shard(
-            _cold(shard, cost_recorder), partial=True, **_cold_choices(shard.chosen, cost_recorder)
-        ) as found:
+        chosen: dict[str, Any] = dict(shard.chosen)
+        chosen |= {name: ColdFolder(one, cost_recorder) for name, one in chosen.items() if isinstance(one, Folder)}
+        with open_shard(_cold(shard, cost_recorder), partial=True, **chosen) as found:
             opening = cost_recorder.cost
             recorder = _ColdRecorder(cost_recorder)
             parsed = found.parse_key(key)
@@ -65,12 +64,6 @@ def _cold(shard: Shard, cost_recorder: CostRecorder) -> Source | Folder:
     folder = ColdFolder(shard.source.folder, cost_recorder) if shard.source.folder is not None else None
     head = 0, head_bytes(shard.source.name)
     return ColdSource(shard.source, cost_recorder, folder, head=head, owned=False)
-
-
-def _cold_choices(chosen: Mapping[str, Any], cost_recorder: CostRecorder) -> dict[str, Any]:
-    return {
-        name: ColdFolder(value, cost_recorder) if isinstance(value, Folder) else value for name, value in chosen.items()
-    }
 
 
 class _ColdRecorder(LookupRecorder):

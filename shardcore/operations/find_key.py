@@ -187,7 +187,7 @@ class KeySearch(Iterator[KeyHit]):
                 entries, place = self._listing(path)
             except SourceError as error:
                 entries, place = [], _Place(str(path), error=error)
-            files = [entry.name for entry in entries if _is_file(entry)]
+            files = [entry.name for entry in entries if not entry.is_folder and entry.size > 0]
             self._listed += len(files) + (place is not None)
             waiting += [path / entry.name for entry in reversed(entries) if entry.is_folder]
             if place is not None:
@@ -270,7 +270,3 @@ def _takes(shard: Shard, key: Key) -> bool:
     except UsageError:
         return False
     return True
-
-
-def _is_file(entry: Entry) -> bool:
-    return not entry.is_folder and entry.size > 0

@@ -56,7 +56,7 @@ class GotoNames:
     def names(self) -> tuple[str, ...]:
         """All names, for completion: sections, fields, then numeric fields with `*`."""
         values = (f"*{name}" for name, value in self.values.items() if _is_number(value))
-        return tuple(dict.fromkeys((*(_written(s.name) for s in self.sections), *self.starts, *values)))
+        return tuple(dict.fromkeys((*(s.name.replace(" ", "_") for s in self.sections), *self.starts, *values)))
 
 
 def evaluate(text: str, places: GotoNames) -> int:
@@ -229,10 +229,6 @@ def _hint(name: str, places: GotoNames) -> str:
     names = dict.fromkeys(known.lstrip("*") for known in places.names)
     near = [known for known in names if name.lower() in known.lower() or known.lower() in name.lower()]
     return f"; did you mean {', '.join(near[:3])}?" if near else ""
-
-
-def _written(name: str) -> str:
-    return name.replace(" ", "_")
 
 
 def _is_number(value: Value) -> bool:

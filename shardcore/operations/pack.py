@@ -37,7 +37,7 @@ from shardcore.writing.manifest import Loss, ManifestReader, ResultManifest, Sou
 from shardcore.writing.output import finish_interrupted
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.temporary import exists_error
-from shardcore.writing.writer import OddName, UnreadableInput, Writer
+from shardcore.writing.writer import ArraySource, OddName, UnreadableInput, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def pack(
         if inputs or read is None:
             gathered = gather(writes, inputs, values, left_out)
             values = dict(gathered.options) | values
-            more = gathered.items
+            more, total = gathered.items, total or gathered.total
             if replaced:
                 more = without_replaced(more, replaced, set(map(Path, inputs)), notes)
             items = chain(items, more)
@@ -160,6 +160,33 @@ def pack(
         notes += left_out.notes()
     notes += [f"{format} cannot store {name} ({plural(count, 'object')})" for name, count in dropped.items()]
     return replace(done, notes=(*notes, *done.notes))
+
+
+def write_volume(
+    target: str | os.PathLike[str],
+    array: ArraySource,
+    *,
+    chunk: int | Sequence[int] = 64,
+    resolution: float | Sequence[float] = 1,
+    kind: str | None = None,
+    spec: Any = None,
+    **others: Any,
+) -> Packed:
+    """Write an array as a Neuroglancer precomputed volume: info and sharded raw chunks, which are then verified.
+
+    Args:
+        target: Local folder.
+        array: Array with the axes x, y, z and optionally channel, of NumPy, h5py, zarr …; read chunk by chunk.
+        chunk: Voxels per chunk along x, y and z; one number for all.
+        resolution: Nanometres per voxel along x, y and z; one number for all.
+        kind: `image` or `segmentation`; default: segmentation if voxels are uint32 or uint64.
+        spec: Sharding specification; default: suggested.
+        **others: `force`, `verify`, `jobs` and `progress` of `pack`, whose errors are also raised.
+    """
+    axes = [one if isinstance(one, Iterable) else [one] * 3 for one in (chunk, resolution)]
+    sizes, lengths = (",".join(map(str, one)) for one in axes)
+    given = {"volume": array, "chunk_size": sizes, "resolution": lengths, "kind": kind, "spec": spec}
+    return pack("neuroglancer", f"{os.fspath(target)}/", options=given, **others)
 
 
 def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:

@@ -205,7 +205,7 @@ class DataSet(Shard, Arrays):
         self._joining: Once[JoinedObjects] = Once()
         self._unreadable: dict[str, ShardError] = {}
         self._counted: int | None = None
-        self._lazy = LazyObjects(self._loaded_objects)
+        self._lazy = LazyObjects(lambda: self._joining.get(lambda: self._join(no_progress)))
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -542,9 +542,6 @@ class DataSet(Shard, Arrays):
                     found.append(counted)
         self._unreadable = unreadable
         return summed_shares(found)
-
-    def _loaded_objects(self) -> Objects:
-        return self._joining.get(lambda: self._join(no_progress))
 
     def _join(self, progress: Progress) -> JoinedObjects:
         parts: list[tuple[str, int, Objects]] = []

@@ -149,7 +149,6 @@ class DecodedSource(InnerSource):
         return self._ref.stored_size if self._ref.stored_size >= 0 else min(self.size, self.base.stored)
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """Return the decoded ranges."""
         if self.near or self._whole.value is not None:
             return ((start, stop),)
         if not self._ranged:
@@ -271,7 +270,8 @@ def object_source(shard: Shard, ref: ObjectRef, step: InsideStep, *, owned: bool
     if ref.size > DEFAULT_LIMIT and not shard.reads_ranges(ref):
         limit = plural(DEFAULT_LIMIT, "byte")
         raise LimitExceeded(f"{short(step)} has {plural(ref.size, 'byte')}; at most {limit} are decoded to open one")
-    return DecodedSource(shard, step, ref, _base(shard, ref), owned=owned)
+    base = shard.source if shard.source is not None else shard.bytes_of(str(SourceName(ref.shard)))
+    return DecodedSource(shard, step, ref, base, owned=owned)
 
 
 class _ObjectFile(io.RawIOBase):
@@ -323,10 +323,6 @@ def _stored_span(shard: Shard, ref: ObjectRef) -> Span | None:
     except ShardError:
         return None
     return parts[0].stored if len(parts) == 1 and parts[0].exact else None
-
-
-def _base(shard: Shard, ref: ObjectRef) -> Source:
-    return shard.source if shard.source is not None else shard.bytes_of(str(SourceName(ref.shard)))
 
 
 def _first(ref: ObjectRef) -> Span | None:

@@ -151,9 +151,7 @@ class JoinedObjects(Objects):
             np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in parts)]),
         )
 
-    def ref(self, row: int) -> ObjectRef:
-        if not 0 <= row < len(self):
-            raise IndexError(row)
+    def _ref(self, row: int) -> ObjectRef:
         number = bisect_right(self._firsts, row) - 1
         name, _, objects = self._parts[number]
         return located(objects.ref(row - self._firsts[number]), name, self._firsts[number])

@@ -48,7 +48,7 @@ def _nowhere(
     raise UsageError(f"{address} cannot be opened from here")
 
 
-def _nothing_else(source: Source, format: str) -> Shard:
+def nothing_else(source: Source, format: str = "") -> Shard:
     raise UsageError(f"{source.name} cannot be opened from here")
 
 
@@ -82,7 +82,7 @@ class OpenContext:
         trusted: Stores and folders that files may refer to; see `RemoteOptions.trusted`.
     """
 
-    opener: Opener = _nothing_else
+    opener: Opener = nothing_else
     draft: Draft = field(default_factory=Draft)
     partial: bool = False
     progress: Progress = no_progress

@@ -24,7 +24,7 @@ from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, WHOLE_RANGE, Folder, 
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
 from shardcore.sources.location import FolderOpener, Openable, folder_of, local_path, source_of, text_at
 from shardcore.sources.prefetched_source import PrefetchedSource
-from shardcore.sources.remote.address import is_address, is_viewer_link
+from shardcore.sources.remote.address import is_address, is_viewer_link, shown_address
 from shardcore.writing.temporary_names import check_replaced
 
 if TYPE_CHECKING:
@@ -378,6 +378,8 @@ def create(
     path, stream = (target, None) if target is None or isinstance(target, (str, os.PathLike)) else (None, target)
     if stream is not None:
         _check_writable(stream)
+    if path is not None and is_address(path):
+        raise UsageError(f"{shown_address(os.fsdecode(path))} is an address: shards are written to local files only")
     if folder is None:
         folder = path is not None and means_folder(path)
     if folder and not writes.folder:

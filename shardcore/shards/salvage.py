@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import DEFAULT_LIMIT, ShardError, UsageError, ends_reading
+from shardcore.errors import DEFAULT_LIMIT, ShardError, ends_reading
 from shardcore.model.finding import ContentBudget
 from shardcore.model.objects import ObjectRef, State, in_states
 from shardcore.model.span import Span
 from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.open_context import nothing_else
 from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import read_pieces
 
@@ -52,10 +53,6 @@ class Near:
             self._data = self._source.read(start, max(stop, min(start + _NEAR, self._source.size)))
             at = 0
         return self._data[at : at + stop - start]
-
-
-def _nobody(source: Source) -> Shard:
-    raise UsageError(f"{source.name} cannot be opened from here")
 
 
 class Condition(Enum):
@@ -93,7 +90,7 @@ class Damaged:
 
     source: Source
     shard: Shard | None = None
-    reopen: Callable[[Source], Shard] = _nobody
+    reopen: Callable[[Source], Shard] = nothing_else
     limit: int = DEFAULT_LIMIT
     progress: Progress = no_progress
     work: ContentBudget = field(default_factory=lambda: ContentBudget(0))

@@ -8,15 +8,16 @@ from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, KeysView, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from types import MappingProxyType, TracebackType
+from types import EllipsisType, MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
-from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, SourceError, Unsupported, UsageError
+from shardcore.errors import KeyAbsent, LimitExceeded, NotAnArray, ShardError, SourceError, Unsupported, UsageError
 from shardcore.model.budget import UNFORESEEN, OverBudget, budgeted, count_source, unforeseen
+from shardcore.model.chunk_grid import ArrayIndex, ArrayValue, AxisIndex, ChunkGrid, ShardArray
 from shardcore.model.finding import Depth, Finding, Findings, Report, Severity, collecting
 from shardcore.model.keys import Key, KeyForm, several
 from shardcore.model.node import Node, fields_of, path_to, runs_of
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from shardcore.codecs.decoder_process import IsolatedDecoder, TaskRunner
-    from shardcore.model.chunk_grid import AxisIndex, ChunkGrid
     from shardcore.model.content_layout import ArrayLayout, ContentPart
     from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
@@ -168,7 +168,7 @@ AT_ONCE = 1 << 14
 """Rows whose contents are read at once."""
 
 
-class Shard(Displayed, ABC):
+class Shard(ArrayValue, Displayed, ABC):
     """An opened shard. Thread-safe.
 
     Attributes:
@@ -389,19 +389,43 @@ class Shard(Displayed, ABC):
     @overload
     def __getitem__(self, key: Key) -> bytes: ...
     @overload
-    def __getitem__(self, key: tuple[AxisIndex, ...]) -> NDArray[Any]: ...
-    def __getitem__(self, key: Key | tuple[AxisIndex, ...]) -> bytes | NDArray[Any]:
+    def __getitem__(self, key: slice | EllipsisType | tuple[AxisIndex | EllipsisType, ...]) -> NDArray[Any]: ...
+    def __getitem__(self, key: Key | ArrayIndex) -> bytes | NDArray[Any]:
         """Return the uncompressed content of a key; see `find` and `read`.
 
-        With a slice or coordinate per axis, as in `volume[0:64, 0:64, 12]`, return a box of the array of all
-        chunks; see `ChunkGrid.read`.
+        A slice, `...` or a tuple of them and of coordinates, as in `volume[0:64, 0:64, 12]`, selects elements of the
+        array of all chunks; see `ChunkGrid.read`. A single number is a key: `as_array()[5]` takes it as a coordinate.
         """
-        if not isinstance(key, tuple):
-            return self.read(key)
-        grid = self.chunk_grid()
-        if grid is None:
-            raise UsageError("its objects do not form one array")
-        return grid.read(key)
+        if isinstance(key, (tuple, slice, EllipsisType)):
+            return cast("NDArray[Any]", self.as_array()[key])
+        return self.read(key)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of `as_array()`; NotAnArray, an `AttributeError`, if there is none."""
+        return self.as_array().shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements of `as_array()`."""
+        return self.as_array().dtype
+
+    def as_array(self, scale: str = "", *, limit: int = DEFAULT_LIMIT) -> ShardArray | NDArray[Any]:
+        """Return the array of all chunks, whose slices are read on demand; one without elements or axes as NumPy.
+
+        Args:
+            scale: Name of a scale of a volume; default: the opened one.
+            limit: Maximum bytes of one read.
+
+        Raises:
+            NotAnArray: The objects do not form one array.
+            ShardError: The description of the array cannot be read.
+        """
+        if (grid := self.chunk_grid(scale)) is not None:
+            return ShardArray(grid, limit)
+        if self.views and self.arrays.array_layout(whole := self.find(self.views[0])) is not None:
+            return self.array(whole, limit=limit)
+        raise NotAnArray(f"{self.format}: its objects do not form one array")
 
     def __contains__(self, key: Key) -> bool:
         """Return whether `find` finds the key; UsageError if it is malformed."""
@@ -990,9 +1014,7 @@ class Shard(Displayed, ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

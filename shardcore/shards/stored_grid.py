@@ -45,10 +45,6 @@ class StoredGrid(ChunkGrid):
         """
 
     def read_cells(self, cells: Iterable[GridCell]) -> Iterator[tuple[GridCell, Chunk]]:
-        """Yield cells with their elements, in order, reading several at a time and neighbours with one request.
-
-        A cell that is not stored is yielded with None, and an unreadable one with its error.
-        """
         wanted = list(cells)
 
         def read(one: tuple[GridCell, ObjectRef | ShardError | None]) -> tuple[GridCell, Chunk]:
@@ -75,12 +71,6 @@ class StoredGrid(ChunkGrid):
             yield from batch
 
     def locate(self, index: Sequence[int]) -> ElementLocation:
-        """Return the location of an element; reads the index and, if compressed, the chunk.
-
-        Raises:
-            UsageError: The element is outside the array.
-            ShardError: The chunk is corrupt, or cannot be read.
-        """
         cell = self.cell_of(index)
         ref = self.refs([cell])[0]
         if isinstance(ref, ShardError):

@@ -95,7 +95,8 @@ R = TypeVar("R")
 def tickets_of(shard: Shard, *, keys: bool = False) -> list[ShardTicket]:
     if not shard.opened_at:
         raise UsageError("this shard was not opened by a path or address, so another process cannot open it")
-    options = {name: _plain(value) for name, value in shard.chosen.items() if name != "format"}
+    chosen = ((name, value) for name, value in shard.chosen.items() if name != "format")
+    options = {name: absolute(one.uri) if isinstance(one, Folder) else one for name, one in chosen}
     if shard.opened_with is not None:
         options["remote"] = shard.opened_with
     found = list(_member_tickets(shard, options) if isinstance(shard, DataSet) else [_file_ticket(shard, options)])
@@ -114,10 +115,6 @@ def _member_tickets(shard: DataSet, options: dict[str, Any]) -> Iterator[ShardTi
     for member in shard.members:
         folder, name = shard.folder_of_member(member.name)
         yield ShardTicket(folder_address(folder.uri, shard.opened_at), shard.format, options, name, member.size)
-
-
-def _plain(value: Any) -> Any:
-    return absolute(value.uri) if isinstance(value, Folder) else value
 
 
 class ListedFolder(Folder):
@@ -198,17 +195,14 @@ def open_ticket_set(ticket: ShardTicket, tape: RequestLog | None = None) -> Shar
     options = {name: value for name, value in ticket.options.items() if name != "remote"}
     if not ticket.name:
         return open_shard(ticket.uri, format=ticket.format, remote=ticket.remote, tape=tape, **options)
-    folder = folder_of(_as_folder(ticket.uri), ticket.remote, tape)
+    uri = parse_address(ticket.uri).as_folder.text if is_address(ticket.uri) else ticket.uri
+    folder = folder_of(uri, ticket.remote, tape)
     listed = ListedFolder(folder, [Entry(ticket.name, max(ticket.size, 0), False)], getattr(folder, "tape", tape))
     try:
         return open_shard(listed, format=ticket.format, remote=ticket.remote, **options)
     except BaseException:
         listed.close()
         raise
-
-
-def _as_folder(uri: str) -> str:
-    return parse_address(uri).as_folder.text if is_address(uri) else uri
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,10 +110,6 @@ NO_MEANINGS: Mapping[str, Meaning] = MappingProxyType({})
 NO_LOCATIONS: Mapping[str, Span] = MappingProxyType({})
 
 
-def _brief(member: str) -> str:
-    return visible(member if len(member) <= _LONG_NAME else f"{member[:16]}…")
-
-
 _LONG_NAME = 40
 _DAMAGED_WHY = "A reader that continued would return wrong bytes, so it stops and reports the offset."
 
@@ -351,7 +347,8 @@ class LookupRecorder:
         """
         steps = [placed_step(step, member) for step in self.steps[first:]]
         if said and steps and not steps[0].text.startswith(member):
-            steps[0] = replace(steps[0], text=f"In {_brief(member)}: {steps[0].text}")
+            brief = visible(member if len(member) <= _LONG_NAME else f"{member[:16]}…")
+            steps[0] = replace(steps[0], text=f"In {brief}: {steps[0].text}")
         self.steps[first:] = steps
 
     def damaged(self, error: ShardError, text: str = "") -> None:

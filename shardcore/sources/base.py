@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from types import TracebackType
 from typing import Self, TypeVar
 
 from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, says_absent
@@ -294,9 +293,7 @@ class Source(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @abstractmethod

@@ -166,12 +166,6 @@ class FileSource(Source):
             raise SourceChanged(f"{self.name} was changed by another program")
 
     def check_unchanged(self) -> None:
-        """Check that the file at the path is the one that was opened.
-
-        Raises:
-            SourceChanged: Size, modification time or inode differ.
-            SourceError: The file was deleted.
-        """
         try:
             now = _identity(self._absolute.stat())
         except OSError as error:
@@ -203,11 +197,6 @@ class LocalFolder(Folder):
         self.uri = str(self.path)
 
     def list(self, prefix: str = "") -> list[Entry]:
-        """Return the files and directories in the directory (or in its sub-directory `prefix`), sorted, without links.
-
-        Raises:
-            SourceError: The directory cannot be listed.
-        """
         where = self._inside(prefix) if prefix else self.path
         lead = f"{prefix}/" if prefix else ""
         known = _listings.get()
@@ -224,11 +213,6 @@ class LocalFolder(Folder):
         return entries
 
     def open(self, name: str) -> FileSource:
-        """Open the file with a relative name.
-
-        Raises:
-            SourceError: There is no such file, the name leaves the directory, or a link is on the path.
-        """
         source = FileSource(self._inside(name), follow_links=False)
         source.name = name.rsplit("/", 1)[-1]
         return source

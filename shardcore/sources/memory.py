@@ -31,7 +31,6 @@ class BytesSource(Source):
 
     @property
     def size(self) -> int:
-        """Length of `data`, in bytes."""
         return len(self.data)
 
     @cached_property

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Sequence
-from types import TracebackType
 from typing import ClassVar, Self
 
 from shardcore.errors import ShardError
@@ -64,9 +63,7 @@ class WholeFiles:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.release(end=True)
 
 

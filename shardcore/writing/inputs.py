@@ -138,11 +138,13 @@ class FormatInputs:
         items: The objects, created when they are needed.
         options: Options found in the inputs, such as those of an `info`; options of the user take precedence.
         notes: Messages, such as about skipped files; complete after iteration.
+        total: Number of the objects; 0 if unknown.
     """
 
     items: Iterable[InputItem]
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    total: int = 0
 
 
 def _size_of(content: Content, label: str, stated: Stated) -> Content:

@@ -7,8 +7,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from types import TracebackType
-from typing import Any, BinaryIO, ClassVar, Self
+from typing import Any, BinaryIO, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -45,8 +44,19 @@ class Sized:
             raise UsageError("a size cannot be negative")
 
 
-Data = bytes | bytearray | memoryview | BinaryIO | Iterator[bytes] | Sized
-"""Accepted content: bytes, a stream that is read to its end, an iterator of pieces; `Sized` to plan."""
+class ArraySource(Protocol):
+    """Array that is read by slices: of NumPy, also memory-mapped, h5py, zarr, Dask."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> Any: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+
+
+Data = bytes | bytearray | memoryview | BinaryIO | Iterator[bytes] | Sized | ArraySource
+"""Accepted content: bytes, a stream that is read to its end, an iterator of pieces; `Sized` to plan; for Bloscpack an
+array."""
 
 
 @dataclass(slots=True)
@@ -119,7 +129,7 @@ class Writer(ABC):
         Args:
             key: Its text form, or the bytes or number that the format stores; None if the format computes it from the
                 content, or has no keys.
-            data: The content.
+            data: The content; for Bloscpack also an array, stored with its type, shape and order.
             label: Name in errors, such as the path of its file.
             name: Relative file name, with `/`, for formats that store names or use extensions.
             parts: Further contents of the object, by name (neuroglancer: `fragments`).
@@ -211,9 +221,7 @@ class Writer(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is not None or self.output.planning:
             self.abort()
         elif not self._finished:
@@ -246,7 +254,7 @@ def pieces_of(data: Data, label: str = "") -> Iterator[bytes | bytearray | memor
         while piece := _next_piece(read, label):
             yield piece
         return
-    if not hasattr(data, "__next__"):
+    if not isinstance(data, Iterator):
         raise UsageError(f"content must be bytes or a stream of bytes, not {type(data).__name__}")
     for piece in data:
         check_stopped()

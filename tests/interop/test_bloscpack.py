@@ -177,6 +177,9 @@ def test_arrays_are_described_as_the_reference_does(dtype: Any, order: Any, tmp_
         array[...] = np.arange(217).reshape(31, 7).astype(kind)
     np.save(tmp_path / "a.npy", array)
     pack("bloscpack", tmp_path / "a.blp", [tmp_path / "a.npy"], options={"chunk_size": 400})
+    with shardcore.create(tmp_path / "b.blp", format="bloscpack", chunk_size=400) as writer:
+        writer.add(None, array)
+    assert (tmp_path / "b.blp").read_bytes() == (tmp_path / "a.blp").read_bytes()
     plain, metadata = reference(str(tmp_path / "a.blp"))
     assert bytes(plain) == array.tobytes(order="A")
     descr = repr(kind.descr if kind.names else kind.str)

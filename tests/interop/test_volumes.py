@@ -33,7 +33,7 @@ def by_tensorstore(folder: Path) -> Any:
     return ts.open({"driver": "neuroglancer_precomputed", "kvstore": store}, read=True).result()
 
 
-def read(volume: Any, box: tuple[slice, ...]) -> NDArray[Any]:
+def read(volume: Any, box: Any) -> NDArray[Any]:
     found = volume[box]
     return np.asarray(found.read().result() if hasattr(found, "read") else found)
 
@@ -56,6 +56,17 @@ def test_boxes_are_those_of_the_references(tmp_path: Path, form: str, seed: int)
             np.testing.assert_array_equal(found[..., 0], array[tuple(slice(a, b) for a, b in ends)])
             for reference in references:
                 np.testing.assert_array_equal(found, read(reference, box).reshape(found.shape))
+
+
+@pytest.mark.parametrize(("dtype", "shape"), [(">u2", (40, 33, 21)), ("uint64", (20, 9, 5)), ("f4", (9, 8, 7, 2))])
+def test_an_array_is_written_as_a_volume(tmp_path: Path, dtype: str, shape: tuple[int, ...]) -> None:
+    array = np.random.default_rng(3).integers(0, 999, shape).astype(dtype)
+    done = shardcore.write_volume(tmp_path / "v", array, chunk=(16, 8, 8), resolution=(4, 4, 40))
+    assert done.report.ok
+    with shardcore.open(tmp_path / "v") as volume:
+        assert (volume.shape, volume.chunk_grid().spacing) == ((*shape, 1)[:4], (4, 4, 40))
+        for reference in (volume, by_cloud_volume(tmp_path / "v"), by_tensorstore(tmp_path / "v")):
+            np.testing.assert_array_equal(read(reference, ...).reshape(shape), array)
 
 
 @pytest.mark.parametrize(("dtype", "channels"), [("uint8", 1), ("uint8", 3), *(("uint16", one) for one in range(1, 5))])

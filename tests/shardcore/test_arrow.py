@@ -11,6 +11,7 @@ import shardcore
 from shardcore.arrow import BATCH
 from shardcore.cli.output import object_json
 from shardcore.model.objects import Objects
+from shardcore.operations.content import content_of
 from tests.shardcore.model.test_objects import Numbers
 
 SAMPLES = Path("resources/samples")
@@ -60,12 +61,26 @@ def test_raw_keys() -> None:
             assert frame["key"].dropna().tolist() == [key for key in keys if key is not None]
 
 
-def test_other_programs_take_objects() -> None:
+@pytest.mark.interop("polars")
+def test_other_programs_take_the_same_call() -> None:
+    """Arrow's C stream of `to_arrow()`; pandas has `from_arrow` from version 3 on."""
+    import pandas
+    import polars
     import pyarrow
 
     with shardcore.open(SAMPLES / "des" / "contents.des") as shard:
+        csv = shardcore.content(shard, "tides.csv")
+        assert csv.kind == "table"
+        types = {"hour": "int64", "height": "float64", "depth_over_sill": "float64"}
+        assert csv.to_pandas().dtypes.astype(str).to_dict() == types
+        for take in (pyarrow.table, polars.DataFrame, pandas.DataFrame.from_arrow):
+            assert list(map(str, take(shard.objects.to_arrow())["key"])) == list(shard)
+            assert (take(shard.objects[1:3].to_arrow()).shape, take(csv).shape) == ((2, 9), (48, 3))
         assert pyarrow.table(shard.objects)["key"].to_pylist() == list(shard)
-        assert pyarrow.table(shard.objects[1:3]).num_rows == 2
+        with pytest.raises(shardcore.LimitExceeded, match="only 100 bytes of 643"):
+            shardcore.content(shard, "tides.csv", limit=100).to_arrow()
+    with pytest.raises(shardcore.FormatError, match="not a table of equal rows"):
+        content_of(b"a,b\n1\n", "x.csv").to_pandas()
 
 
 def test_batches_are_read_one_by_one() -> None:

@@ -67,7 +67,6 @@ class ArrayGrid(StoredGrid):
         return GridCell(at, box, str(number), self._file_of(number) or "")
 
     def refs(self, cells: Sequence[GridCell]) -> list[ObjectRef | ShardError | None]:
-        """Return the object that contains each cell, which is always the whole array; None if a file is missing."""
         return list(map(self._ref, cells))
 
     def _ref(self, cell: GridCell) -> ObjectRef | None:
@@ -92,10 +91,9 @@ class ArrayGrid(StoredGrid):
         return np.frombuffer(data, self.dtype).reshape(cell.box.shape, order="C" if self.layout.order == "C" else "F")
 
     def locate(self, index: Sequence[int]) -> ElementLocation:
-        self.box_of(tuple(index))
+        box = self.cell_of(index).box
         begin, end = self.layout.bytes_of(index)
         number, start = divmod(begin, self._chunk_bytes)
-        box = self.cell_of(index).box
         at = tuple(0 if axis != self.axis else number for axis in range(len(self.shape)))
         name = self._file_of(number)
         cell = GridCell(at, box, str(number), name or "")

@@ -14,10 +14,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from numpy.typing import NDArray
-
 from shardcore.codecs.json_text import parse_json
-from shardcore.errors import ExternalMissing, FormatError, Unsupported
+from shardcore.errors import ExternalMissing, FormatError
 from shardcore.formats.bloscpack.metadata import MAX_DIMENSIONS, parse_dtype
 from shardcore.model.content_layout import ArrayLayout, is_length
 from shardcore.model.objects import ObjectRef
@@ -91,13 +89,6 @@ class BcolzColumn:
     @property
     def chunks(self) -> int:
         return -(-self.array.shape[0] // self.chunklen)
-
-    def array_of(self, data: bytes) -> NDArray[Any]:
-        if self.pickled:
-            raise Unsupported(
-                f"the items of {self.name or 'the column'} are pickled Python objects, which cannot be read as an array"
-            )
-        return self.array.of(data)
 
     @property
     def described(self) -> tuple[Span, Span]:

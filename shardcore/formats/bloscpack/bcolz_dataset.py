@@ -57,7 +57,7 @@ from shardcore.model.text import grouped_digits, plural
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.open_context import OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
+from shardcore.shards.shard import Shard, SourcePart
 from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import PIECE, Folder, Source
 from shardcore.sources.memory import BytesSource
@@ -275,10 +275,6 @@ class BcolzColumnFolder(BcolzDataSet):
         self._rows = {file.name: row for row, file in enumerate(self.column.files)}
 
     @property
-    def whole_layout(self) -> ArrayLayout | None:
-        return self.column.layout
-
-    @property
     def objects(self) -> BcolzChunks:
         return self._chunks
 
@@ -294,11 +290,7 @@ class BcolzColumnFolder(BcolzDataSet):
         from shardcore.formats.bloscpack.array_grid import array_grid
 
         names = {file.number: file.name for file in self.column.files}
-        return array_grid(self, self.whole_layout, self.column.chunk_bytes, file_of=names.get)
-
-    def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """Return the column as a read-only NumPy array."""
-        return self.column.array_of(self.read(self.find(ALL), limit=limit))
+        return array_grid(self, self.column.layout, self.column.chunk_bytes, file_of=names.get)
 
     def parse_key(self, text: str) -> BloscpackKey:
         return parse_key(text)
@@ -381,12 +373,10 @@ class BcolzChunks(Objects):
     def key_texts(self, rows: I64) -> list[str | None]:
         return [str(self._files[row].number) for row in rows.tolist()]
 
-    def ref(self, row: int) -> ObjectRef:
-        if not 0 <= row < len(self):
-            raise IndexError(row)
-        return self._ref(row, keep=True)
+    def _ref(self, row: int) -> ObjectRef:
+        return self._chunk(row, keep=True)
 
-    def _ref(self, row: int, *, keep: bool) -> ObjectRef:
+    def _chunk(self, row: int, *, keep: bool) -> ObjectRef:
         """Return the chunk of a file; with `keep`, the file stays open."""
         file = self._files[row]
         try:
@@ -405,7 +395,7 @@ class BcolzChunks(Objects):
             # The last chunk may be short.
             size = self._column.chunk_bytes or -1 if file.number < self._column.chunks - 1 else -1
             return -1, -1, size, -1, 0, State.LIVE
-        ref = self._ref(row, keep=False)
+        ref = self._chunk(row, keep=False)
         start, stop = (ref.spans[0].start, ref.spans[0].stop) if ref.spans else (-1, -1)
         return start, stop, ref.size, ref.stored_size, self.codecs.index(ref.codec), ref.state
 
@@ -448,10 +438,6 @@ class BcolzTable(BcolzDataSet):
             if name in self.columns:
                 fields |= self.columns[name].fields(name)
         return fields
-
-    def read_array(self, name: str, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        ref = self.find(name)
-        return self._column_of(ref).array_of(self.read(ref, limit=limit))
 
     def first_rows(self, count: int) -> dict[str, NDArray[Any]]:
         found = {}
@@ -531,9 +517,7 @@ class TableObjects(Objects):
     def key_texts(self, rows: I64) -> list[str | None]:
         return [self._table.names[row] for row in rows.tolist()]
 
-    def ref(self, row: int) -> ObjectRef:
-        if not 0 <= row < len(self):
-            raise IndexError(row)
+    def _ref(self, row: int) -> ObjectRef:
         name = self._table.names[row]
         if name in self._table.damaged:
             error = str(self._table.damaged[name])

@@ -205,10 +205,8 @@ class FilesObjects(Objects):
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         return [self._files.members[row].name.removesuffix(SUFFIX) for row in rows.tolist()]
 
-    def ref(self, row: int) -> ObjectRef:
+    def _ref(self, row: int) -> ObjectRef:
         """Return the object of a file; opens the file briefly if its uncompressed size is not cached."""
-        if not 0 <= row < len(self):
-            raise IndexError(row)
         files, member = self._files, self._files.members[row]
         key, span = member.name.removesuffix(SUFFIX), Span(str(SourceName(member.name)), 0, member.size)
         ref = ObjectRef(key, row, (span,), -1, member.size, codec="blosc", kind="content")

@@ -86,9 +86,7 @@ class BloscpackObjects(Objects):
     def key_bytes(self, rows: I64) -> ByteStrings:
         return ByteStrings.rows(np.ascontiguousarray(rows, "<i8"))
 
-    def ref(self, row: int) -> ObjectRef:
-        if not 0 <= row < len(self):
-            raise IndexError(row)
+    def _ref(self, row: int) -> ObjectRef:
         return self.chunk(row, header=True)
 
     def refs(self, rows: I64) -> Iterator[ObjectRef]:

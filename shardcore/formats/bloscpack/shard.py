@@ -157,19 +157,6 @@ class BloscpackShard(FileShard, Arrays):
             raise LimitExceeded(f"the range has {plural(len(part), 'byte')}; the limit is {grouped_digits(limit)}")
         return part
 
-    def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """Return the whole content as the array that the metadata describes, read-only.
-
-        Raises:
-            UsageError: The metadata does not describe an array.
-            FormatError: The array and the content differ in size.
-            LimitExceeded: The content has more than `limit` bytes.
-        """
-        info = self.whole_layout
-        if info is None:
-            raise UsageError("the metadata does not describe an array")
-        return info.of(self.file.content.whole(limit=limit))
-
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         if str(ref.key) != ALL:
             return {}

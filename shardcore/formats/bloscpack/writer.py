@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +42,7 @@ from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import array_info, names_array, write_metadata_section
 from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.text import grouped_digits, plural, short
+from shardcore.progress import check_stopped
 from shardcore.sources.base import check_name
 from shardcore.writing.in_place import Edit, FileChange, Stream, edit_of
 from shardcore.writing.output import Output
@@ -129,7 +131,6 @@ class BloscpackWriter(Writer):
         return name.removesuffix(SUFFIX)
 
     def plan(self) -> Plan:
-        """Return the files that would be written with the inputs added so far; without inputs, an empty one."""
         self._check_twins()
         done = {name: file for name, (_, file) in self._done.items()}
         if not done and self._file is not None:
@@ -203,6 +204,11 @@ def json_of(given: Any) -> Any:
 
 def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spool: IO[bytes]) -> InputContent:
     """Return the content of an input; one of unknown size is copied to `spool` first."""
+    who = label or "the content"
+    if not isinstance(data, bytes) and hasattr(data, "dtype"):
+        if facts.keys() & {"dtype", "shape", "order"}:
+            raise UsageError(f"{who}: an array has its own dtype, shape and order")
+        return array_content(data, who)
     pieces = pieces_of(data, label)
     size = _size_of(data)
     if size is None:
@@ -213,20 +219,47 @@ def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spoo
             size += len(piece)
         spool.seek(0)
         pieces = pieces_of(spool)
-    who = label or "the content"
     if names_array(name):
         if isinstance(data, Sized):
             # A plan does not read the input, so the array in its header is unknown.
             return InputContent(size, pieces)
-        head, pieces = _ahead(pieces)
+        head = _head(pieces)
         if head.startswith(NPY_MAGIC):
-            array, used = _npy_array(head, who)
+            array, used = _npy_array(head[:_HEAD], who)
             _check_size(array, size - used, who, UnreadableInput)
-            return InputContent(size - used, _without(pieces, used), array)
+            return InputContent(size - used, chain([memoryview(head)[used:]], pieces), array)
+        pieces = chain([head], pieces)
     given = array_of_facts(facts, who)
     if given is not None:
         _check_size(given, size, who, UsageError)
     return InputContent(size, pieces, given)
+
+
+def array_content(array: Any, who: str) -> InputContent:
+    """Return an array in its own order if it is contiguous, else in C order; it is copied in pieces of 1 MiB."""
+    try:
+        dtype = np.dtype(array.dtype)
+        described = not dtype.hasobject and np.lib.format.descr_to_dtype(np.lib.format.dtype_to_descr(dtype)) == dtype
+    except TypeError:
+        described = False
+    if not described or isinstance(array, np.ma.MaskedArray):
+        raise UsageError(f"{who}: {type(array).__name__} of {array.dtype} cannot be stored as a NumPy array")
+    rows = array if array.shape else np.asarray(array)
+    layout = ArrayLayout(dtype, tuple(map(int, array.shape)), "C")
+    if isinstance(rows, np.ndarray):
+        layout = replace(layout, order="F" if np.isfortran(rows) else "C")
+        rows = rows.T if layout.order == "F" else rows
+        # A single row may be the whole array.
+        rows = rows.reshape(-1) if rows.flags.c_contiguous else rows
+    step = max(STREAM_PIECE // (math.prod(rows.shape[1:]) * dtype.itemsize or 1), 1)
+
+    def pieces() -> Pieces:
+        for at in range(0, rows.shape[0], step):
+            check_stopped()
+            with reported_as(f"cannot read {who}"):
+                yield np.asarray(rows[at : at + step], dtype).tobytes()
+
+    return InputContent(layout.nbytes, pieces(), layout)
 
 
 def _check_size(array: ArrayLayout, size: int, who: str, error: type[ShardError]) -> None:
@@ -315,20 +348,12 @@ def spool_beside(target: Path | None) -> IO[bytes]:
     return tempfile.SpooledTemporaryFile(IN_MEMORY, dir=str(target.parent) if target is not None else None)
 
 
-def _ahead(pieces: Pieces) -> tuple[bytes, Pieces]:
+def _head(pieces: Pieces) -> bytes:
+    """Return the first pieces, of at least `_HEAD` bytes if there are as many."""
     kept: list[bytes | bytearray | memoryview] = []
-    size = 0
-    while size < _HEAD and (piece := next(pieces, None)) is not None:
+    while sum(map(len, kept)) < _HEAD and (piece := next(pieces, None)) is not None:
         kept.append(piece)
-        size += len(piece)
-    return b"".join(bytes(memoryview(piece)[:_HEAD]) for piece in kept), chain(kept, pieces)
-
-
-def _without(pieces: Pieces, count: int) -> Pieces:
-    for piece in pieces:
-        if count < len(piece):
-            yield memoryview(piece)[count:] if count else piece
-        count = max(count - len(piece), 0)
+    return b"".join(kept)
 
 
 def _npy_array(head: bytes, who: str) -> tuple[ArrayLayout, int]:

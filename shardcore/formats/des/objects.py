@@ -58,12 +58,6 @@ class DesObjects(Objects):
     def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
         return self._entries.uid_bytes(rows)
 
-    def ref(self, row: int) -> ObjectRef:
-        """Return the object of a row; its `extras` contain the metadata, and in hex a uid that is not UTF-8."""
-        if not 0 <= row < len(self):
-            raise IndexError(row)
-        return next(self.refs(np.array([row], np.int64)))
-
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
         entries, columns, keys = self._entries, self.columns(rows), self._entries.uids(rows)
         c, walk = entries.columns, entries.walk

@@ -310,7 +310,6 @@ class DesWriter(Writer):
         return list(keys)
 
     def plan(self) -> Plan:
-        """Return the files that would be written with the objects added so far."""
         self._check_twins()
         files = [_planned(layout.bigfile_name(digest.encode()), size) for digest, size in self._big.items()]
         files += [shard.planned() for shard in self._shards.values()]

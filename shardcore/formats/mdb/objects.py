@@ -258,10 +258,8 @@ class MdbObjects(Objects):
                 texts[place] = key_text(name, text)
         return texts
 
-    def ref(self, row: int) -> ObjectRef:
+    def _ref(self, row: int) -> ObjectRef:
         index = self.file.load()
-        if not 0 <= row < len(self):
-            raise IndexError(row)
         kind = next(kind for kind in reversed(KINDS) if row >= index.first_row(kind))
         section, number = index.section(kind), row - index.first_row(kind)
         start = section.byte_of(int(index.records(kind)[number]))

@@ -65,7 +65,7 @@ from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
+from shardcore.shards.shard import Shard, SourcePart
 from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Folder, Source
 
@@ -151,24 +151,6 @@ class NeuroglancerDataSet(OriginDetails, KeySpaceFolder):
 
     def _list_files(self) -> Sequence[Member]:
         return _members(self.folder, self.origin, self.jobs)
-
-    def voxels(self, index: Sequence[slice | int], *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """Return a box of voxels, shape `(x, y, z, channel)`; voxels of missing chunks are 0.
-
-        Args:
-            index: For x, y and z a slice of step 1 or a coordinate, including `voxel_offset`.
-            limit: Maximum size of the result in bytes.
-
-        Raises:
-            UsageError: The index is invalid or outside the volume, or the key space is not a volume.
-            LimitExceeded: The box has more than `limit` bytes.
-            Unsupported: The chunk encoding cannot be decoded.
-            ShardError: A chunk is damaged or cannot be read.
-        """
-        grid = self.chunk_grid()
-        if grid is None:
-            raise UsageError(f"{self.space.name} is not a volume")
-        return grid.read(index, limit=limit)
 
     def own_grid(self) -> ChunkGrid:
         from shardcore.formats.neuroglancer.chunks import ShardedGrid

@@ -1,4 +1,4 @@
-"""The `info` of a new data set: from given infos, from a kind of data, or from a `.npy` array with its chunks."""
+"""The `info` of a new data set: from given infos, from a kind of data, or from an array with its chunks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shardcore.errors import FormatError, UsageError, failed, reported_as
 from shardcore.formats.neuroglancer.info import (
@@ -35,6 +34,7 @@ from shardcore.formats.neuroglancer.origin import given_origin
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.text import plural
 from shardcore.writing.inputs import InputItem, check_unchanged
+from shardcore.writing.writer import ArraySource
 
 CHUNK = "64,64,64"
 RESOLUTION = "1,1,1"
@@ -43,7 +43,7 @@ LABELS = ("uint32", "uint64")
 BLOCK = 1 << 16
 """Number of chunks whose codes are computed at once."""
 
-Array = npt.NDArray[Any]
+Volume = str | Path | ArraySource  # path of a .npy file, or an array
 
 IDENTITY_TRANSFORM = (1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0)
 KINDS = ("mesh", "skeleton", "image", "segmentation")
@@ -205,12 +205,14 @@ def inherited(settings: Mapping[str, Any], given: Mapping[str, Any], folder: boo
 # --- a volume from an array --------------------------------------------------------------------------------------
 
 
-def describe_volume(path: str, chunk_size: str | None, resolution: str | None, kind: str | None) -> SpaceDescription:
+def describe_volume(
+    given: Volume, chunk_size: str | None, resolution: str | None, kind: str | None
+) -> SpaceDescription:
     """Return the description of a volume with one scale, without sharding specification.
 
     `chunk_size` and `resolution` (nanometres) are three comma-separated numbers; `kind` defaults by voxel type.
     """
-    array = load_npy(path)
+    array, _ = volume_array(given)
     if kind not in (None, "image", "segmentation"):
         raise UsageError(f"kind={kind}: the kind of a volume must be image or segmentation")
     nanometres = [float(number) for number in _three("resolution", resolution or RESOLUTION, r"[0-9]+(?:\.[0-9]+)?")]
@@ -218,10 +220,10 @@ def describe_volume(path: str, chunk_size: str | None, resolution: str | None, k
     if not all(steps) or not all(nanometres):
         raise UsageError("chunk_size and resolution must be greater than 0")
     plain = [int(number) if number.is_integer() else number for number in nanometres]
-    name = array.dtype.name
+    name = np.dtype(array.dtype).name
     scale = {
         "key": "_".join(map(str, plain)),
-        "size": list(array.shape[:3]),
+        "size": list(map(int, array.shape[:3])),
         "voxel_offset": [0, 0, 0],
         "chunk_sizes": [steps],
         "resolution": plain,
@@ -231,47 +233,49 @@ def describe_volume(path: str, chunk_size: str | None, resolution: str | None, k
         "@type": VOLUME_TYPE,
         "type": kind or ("segmentation" if name in LABELS else "image"),
         "data_type": name,
-        "num_channels": array.shape[3] if array.ndim == 4 else 1,
+        "num_channels": int(array.shape[3]) if len(array.shape) == 4 else 1,
         "scales": [scale],
     }
     return SpaceDescription(SpaceKind.VOLUME, members, ("scales", 0))
 
 
-def load_npy(path: str) -> Array:
-    try:
-        array = np.load(Path(path), mmap_mode="r", allow_pickle=False)
-    except OSError as error:
-        raise failed(f"cannot read {path}", error) from error
-    except (ValueError, EOFError) as error:
-        raise UsageError(f"{path} is not a .npy array of numbers: {error}") from error
-    if not isinstance(array, np.ndarray):
-        raise UsageError(f"{path} is not a .npy file with one array")
-    if array.ndim not in (3, 4) or not array.size:
-        raise UsageError(f"{path} has the shape {array.shape}; a volume has the axes x, y, z and optionally channel")
-    if array.dtype.name not in DATA_TYPES:
-        raise UsageError(f"{path} has the type {array.dtype}; voxels must be {', '.join(DATA_TYPES)}")
-    return array
+def volume_array(given: Volume) -> tuple[ArraySource, str]:
+    """Return an array, or that in a `.npy` file, memory-mapped, and its name; UsageError if it cannot be a volume."""
+    array, who = given, "the array"
+    if isinstance(array, (str, Path)):
+        who = str(array)
+        try:
+            array = np.load(Path(array), mmap_mode="r", allow_pickle=False)
+        except OSError as error:
+            raise failed(f"cannot read {who}", error) from error
+        except (ValueError, EOFError) as error:
+            raise UsageError(f"{who} is not a .npy array of numbers: {error}") from error
+    if not hasattr(array, "dtype"):
+        raise UsageError(f"{who} is {type(array).__name__}: pass one array, or the path of a .npy file with one")
+    if len(array.shape) not in (3, 4) or not math.prod(array.shape):
+        raise UsageError(f"{who} has the shape {array.shape}; a volume has the axes x, y, z and optionally channel")
+    if np.dtype(array.dtype).name not in DATA_TYPES:
+        raise UsageError(f"{who} has the type {array.dtype}; voxels must be {', '.join(DATA_TYPES)}")
+    return array, who
 
 
-def npy_chunks(path: str, described: SpaceDescription) -> Iterator[InputItem]:
+def volume_chunks(given: Volume, described: SpaceDescription) -> Iterator[InputItem]:
     """Yield the chunks in key order; raise SourceError if the file changes while it is read."""
-    array = load_npy(path)
+    array, path = volume_array(given)
     with reported_as(f"cannot read {path}"):
-        before = Path(path).stat()
+        before = Path(given).stat() if isinstance(given, (str, Path)) else None
     space = described.space()
     scale, grid = space.scale, space.grid
     if scale is None or grid is None:
         return
-    dtype = array.dtype.newbyteorder("<")
+    dtype = np.dtype(array.dtype).newbyteorder("<")
     for code, cell in _cells(grid):
         box = scale.box_of(cell)
         part = tuple(slice(begin, end) for begin, end in zip(box.begin, box.end, strict=True))
-        yield InputItem(str(code), _bytes_of(array, part, dtype), f"{path} at {box}")
-    check_unchanged(Path(path), path, before)
-
-
-def _bytes_of(array: Array, part: tuple[slice, ...], dtype: np.dtype[Any]) -> Any:
-    return lambda: array[part].astype(dtype).tobytes(order="F")
+        with reported_as(f"cannot read {path} at {box}"):
+            yield InputItem(str(code), np.asarray(array[part], dtype).tobytes(order="F"), f"{path} at {box}")
+    if before is not None:
+        check_unchanged(Path(path), path, before)
 
 
 def _cells(grid: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:

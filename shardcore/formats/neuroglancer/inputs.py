@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,13 @@ from shardcore.formats.neuroglancer.info import (
     parse_info,
     type_of,
 )
-from shardcore.formats.neuroglancer.info_writer import SpaceDescription, describe_volume, npy_chunks, of_spec, spaces_of
+from shardcore.formats.neuroglancer.info_writer import (
+    SpaceDescription,
+    describe_volume,
+    of_spec,
+    spaces_of,
+    volume_chunks,
+)
 from shardcore.formats.neuroglancer.origin import INFO_NAME, LEVELS_ABOVE
 from shardcore.formats.neuroglancer.sharding import key_number
 from shardcore.model.text import plural, short
@@ -54,7 +61,7 @@ def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut)
         if paths:
             raise UsageError("volume cannot be combined with other inputs")
         described = describe_volume(volume, options.get("chunk_size"), options.get("resolution"), options.get("kind"))
-        return FormatInputs(npy_chunks(volume, described))
+        return FormatInputs(volume_chunks(volume, described), total=math.prod(described.space().grid or ()))
     sets = [found for path in paths if path.is_dir() and (found := unsharded_at(path)) is not None]
     if not sets:
         return _files(paths, options, left_out)

@@ -221,9 +221,7 @@ class _OneObject(Objects):
     def key_texts(self, rows: I64) -> list[str | None]:
         return [self._file.key] * len(rows)
 
-    def ref(self, row: int) -> ObjectRef:
-        if row != 0:
-            raise IndexError(row)
+    def _ref(self, row: int) -> ObjectRef:
         return self._file.ref()
 
 
@@ -496,9 +494,7 @@ class ObjectFileRows(Objects):
     def key_texts(self, rows: I64) -> list[str | None]:
         return [object_key(self._files.members[row].name, self._files.space) for row in rows.tolist()]
 
-    def ref(self, row: int) -> ObjectRef:
-        if not 0 <= row < len(self):
-            raise IndexError(row)
+    def _ref(self, row: int) -> ObjectRef:
         name = self._files.members[row].name
         with self._files.borrowed(name) as member:
             return located(member.objects.ref(0), name, row)

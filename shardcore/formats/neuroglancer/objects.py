@@ -79,11 +79,6 @@ class NeuroglancerObjects(Objects):
         data = np.ascontiguousarray(ids[rows[listed]], "<u8").view(np.uint8)
         return ByteStrings(data, np.where(listed, 8, 0).astype(np.int64))
 
-    def ref(self, row: int) -> ObjectRef:
-        if not 0 <= row < len(self):
-            raise IndexError(row)
-        return next(self.refs(np.array([row], np.int64)))
-
     def refs(self, rows: I64) -> Iterator[ObjectRef]:
         """Yield rows as objects; gzip trailers are read in one request for all rows."""
         return self._refs(rows, self.columns(rows, sizes=True).size.tolist() if self._codec else [-1] * len(rows))

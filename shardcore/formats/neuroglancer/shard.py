@@ -132,7 +132,6 @@ class NeuroglancerShard(OriginDetails, SpaceShard):
         return chunk_layout(space, int(ref.key))
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the grid of the volume, of which this file has some chunks; None if the key space is not a volume."""
         space = self.file.space
         if space.scale is None:
             return None
@@ -313,7 +312,6 @@ class KeySpaceFolder(VolumeFolder):
         """Return the chunks of this scale."""
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the chunks of this or another scale of the volume; None if the key space is not a volume."""
         if self.space.scale is None:
             return None
         if scale in ("", self.space.name):

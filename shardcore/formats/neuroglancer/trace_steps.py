@@ -58,10 +58,6 @@ def _shard_field(fact: KeyRouted) -> list[int]:
     return [fact.spec.minishard_bits, fact.spec.minishard_bits + fact.spec.shard_bits]
 
 
-def _file(fact: KeyRouted | ShardMissing) -> str:
-    return fact.origin.spec.shard_name(fact.place.shard)
-
-
 def _bit_field(what: str, none: str, start: str, end: str, fact: KeyRouted) -> str:
     count, number = getattr(fact.spec, f"{what}_bits"), getattr(fact.place, what)
     if not count:
@@ -172,7 +168,7 @@ _HASH = Row(
     words={"which": lambda fact: "shifted key" if _shifts(fact) else "key"},
     only=_is_identity,
 )
-_FILE = Value("file", _file, "file name of the shard")
+_FILE = Value("file", lambda fact: fact.origin.spec.shard_name(fact.place.shard), "file name of the shard")
 _ERROR = Value("error", "error", "the error")
 _STORED_SIZE = Value("stored_size", "ref.stored_size", "size of the stored value", "bytes")
 _CELL = Value("cell", lambda fact: list(fact.cell), "cell of the grid with this Morton code: x, y, z")

@@ -93,7 +93,7 @@ class NeuroglancerWriter(Writer):
         kind: Meaning of the keys; see `KINDS`.
         template: Info of an unsharded data set. For several key spaces, infos by folder, that of the data set under "";
             object names then start with the folder. Infos of segment properties are copied.
-        volume: `.npy` file whose chunks are written.
+        volume: `.npy` file or array whose chunks are written.
         chunk_size: Voxels per chunk of the volume.
         resolution: Nanometres per voxel of the volume.
     """
@@ -109,7 +109,7 @@ class NeuroglancerWriter(Writer):
         info: bool = True,
         kind: str | None = None,
         template: Mapping[str, Any] | None = None,
-        volume: str | None = None,
+        volume: Any = None,
         chunk_size: str | None = None,
         resolution: str | None = None,
     ) -> None:

@@ -432,11 +432,6 @@ class SwhObjects(Objects):
         stops = np.where(sizes >= 0, starts + sizes, -1)
         return ObjectColumns.of(np.arange(first, last), starts, stops, sizes, state=state)
 
-    def ref(self, row: int) -> ObjectRef:
-        if not 0 <= row < len(self):
-            raise IndexError(row)
-        return next(self.refs(np.array([row], np.int64)))
-
     def refs(self, rows: I64) -> Iterator[ObjectRef]:
         slots = self._file.slots_at(rows)
         states = self._states(slots)

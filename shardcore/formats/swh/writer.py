@@ -152,7 +152,6 @@ class SwhWriter(Writer):
         return hashlib.sha256(b"%d" % len(self._offsets)).digest()
 
     def plan(self) -> Plan:
-        """Return the shard that would be written with the objects added so far."""
         end = self._ending()
         size = end.header["hash_position"] + len(end.section)
         sections, _ = tile(layout.sections_of(end.header, size, size), size)

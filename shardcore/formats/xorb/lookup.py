@@ -67,7 +67,6 @@ class XorbObjects(Objects):
         return ByteStrings.rows(np.ascontiguousarray(rows, "<i8"))
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one chunk; reads its 8-byte header unless the index is loaded."""
         return self.ref_at(row, self.file.source.read)
 
     def ref_at(self, row: int, read: Read) -> ObjectRef:

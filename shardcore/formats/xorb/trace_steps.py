@@ -36,10 +36,6 @@ def _searched_spans(fact: Searched) -> tuple[Span, ...]:
     return fact.file.info_parts[name][1], *(listed_at(fact.file, name, number) for number in fact.same[:1])
 
 
-def _found(fact: Searched) -> str:
-    return f"chunk {fact.same[0]} has this hash" if fact.same else "no chunk has this hash"
-
-
 def _ends(fact: RecordLocated) -> tuple[Span, ...]:
     """Return the entries with the ends of the record and of the previous record, in this order."""
     if fact.file.info is None:
@@ -88,7 +84,7 @@ _SEARCHED = Row(
     "With the hashes in a list no chunk has to be decompressed to be found.",
     _HASHES,
     spans=_searched_spans,
-    words={"found": _found},
+    words={"found": lambda fact: f"{f'chunk {fact.same[0]} has' if fact.same else 'no chunk has'} this hash"},
     only=lambda fact: fact.listed,
 )
 _CHECKED = Row(

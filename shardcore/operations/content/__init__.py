@@ -6,7 +6,7 @@ A kind is a module of this package: how it is recognised, its type, and its form
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
@@ -17,13 +17,19 @@ from shardcore.model.text import short
 from shardcore.operations.content.archives import ArchiveContent
 from shardcore.operations.content.arrays import ArrayContent, PictureContent, TensorsContent, declared_array
 from shardcore.operations.content.base import WHOLE, Beginning, BytesContent, Content, ShardContent
-from shardcore.operations.content.geometry import declared_geometry
-from shardcore.operations.content.text import TextContent, table_of_columns
+from shardcore.operations.content.geometry import AnnotationsContent, MeshContent, SkeletonContent, declared_geometry
+from shardcore.operations.content.text import JsonContent, PlainTextContent, TableContent, TextContent, table_of_columns
 
 if TYPE_CHECKING:
     from shardcore.model.keys import Key
     from shardcore.model.objects import ObjectRef
     from shardcore.shards.shard import Shard
+
+AnyContent = (
+    PlainTextContent | JsonContent | TableContent | PictureContent | ArrayContent | TensorsContent | MeshContent
+    | SkeletonContent | AnnotationsContent | ArchiveContent | ShardContent | BytesContent
+)  # fmt: skip
+"""Content of any kind; type checkers know its class after a comparison of `kind`."""
 
 DECLARED = ((declared_array, ShardError), (declared_geometry, FormatError))
 """Kinds that formats declare, and errors of decoding after which the content is recognised without the declaration."""
@@ -48,7 +54,7 @@ ROWS = 1000
 """Maximum rows read of such a table."""
 
 
-def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, strict: bool = False) -> Content:
+def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, strict: bool = False) -> AnyContent:
     """Read an object and return it as picture, text, table, array and so on.
 
     Args:
@@ -88,12 +94,13 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
             unread.append(error)
             raise
 
-    beginning = Beginning(head, size, _name(shard, wanted), first, _part_of, limit or WHOLE)
+    name = next(iter(shard.file_names(wanted).values()), "")
+    beginning = Beginning(head, size, name, first, _part_of, limit or WHOLE)
     reason = ""
     for declared, undecoded in DECLARED:
         try:
             if (found := declared(shard, wanted, beginning, strict)) is not None:
-                return found
+                return cast("AnyContent", found)
         except undecoded as error:
             if error in unread or isinstance(error, SourceError) or (strict and isinstance(error, PackageMissing)):
                 raise
@@ -101,7 +108,7 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
     return _recognised(beginning, reason)
 
 
-def content_of(data: bytes, name: str = "", *, size: int | None = None) -> Content:
+def content_of(data: bytes, name: str = "", *, size: int | None = None) -> AnyContent:
     """Recognise the kind of some bytes; see `content`. `size` is the total size (-1: unknown; default: `len(data)`)."""
     return _recognised(_beginning(data, len(data) if size is None else size, name))
 
@@ -110,12 +117,12 @@ def _beginning(data: bytes, size: int, name: str, *, inside: bool = False) -> Be
     return Beginning(data, size, name, lambda count: data[:count], _part_of, inside=inside)
 
 
-def _part_of(data: bytes, size: int, name: str) -> Content:
+def _part_of(data: bytes, size: int, name: str) -> AnyContent:
     """Recognise what a compressed file contains."""
     return _recognised(_beginning(data, size, name, inside=True))
 
 
-def _recognised(beginning: Beginning, reason: str = "") -> Content:
+def _recognised(beginning: Beginning, reason: str = "") -> AnyContent:
     found = None
     if beginning.size:
         try:
@@ -123,7 +130,7 @@ def _recognised(beginning: Beginning, reason: str = "") -> Content:
         except (FormatError, PackageMissing) as error:
             reason = error.message
     found = found or BytesContent.of(beginning.head, beginning.size, reason)
-    return replace(found, note=reason) if reason and not found.note else found
+    return cast("AnyContent", replace(found, note=reason) if reason and not found.note else found)
 
 
 def content_span(shard: Shard, ref: ObjectRef, start: int, stop: int) -> Span | None:
@@ -140,7 +147,7 @@ def content_span(shard: Shard, ref: ObjectRef, start: int, stop: int) -> Span | 
     return part.span_of(start, stop) if part is not None else None
 
 
-def member_content(shard: Shard, ref: ObjectRef | Key, name: str = "", *, limit: int | None = None) -> Content:
+def member_content(shard: Shard, ref: ObjectRef | Key, name: str = "", *, limit: int | None = None) -> AnyContent:
     """Read a nested content and recognise its kind.
 
     For a tensor, only its own bytes are read; for an archive, the whole archive.
@@ -164,7 +171,7 @@ def member_content(shard: Shard, ref: ObjectRef | Key, name: str = "", *, limit:
     found = content(shard, wanted)
     if not found.parts:
         raise UsageError(f"{short(wanted.key)} has no members: it is {found.title}")
-    return found.member(name, read, lambda data, _, name: content_of(data, name), most)
+    return cast("AnyContent", found.member(name, read, lambda data, _, name: content_of(data, name), most))
 
 
 def tensor_array(shard: Shard, ref: ObjectRef | Key, name: str, *, limit: int | None = None) -> NDArray[Any]:
@@ -179,7 +186,3 @@ def tensor_array(shard: Shard, ref: ObjectRef | Key, name: str, *, limit: int | 
     if not isinstance(found, ArrayContent):
         raise UsageError(f"{short(name)} is not an array: it is {found.title}")
     return found.array
-
-
-def _name(shard: Shard, ref: ObjectRef) -> str:
-    return next(iter(shard.file_names(ref).values()), "")

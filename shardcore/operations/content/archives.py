@@ -9,7 +9,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class ArchiveContent(Content):
         inner: Beginning of the decompressed content; None for archives, and if decompression fails.
     """
 
-    kind: ClassVar[str] = "archive"
+    kind: ClassVar[Literal["archive"]] = "archive"
     opens: ClassVar[bool] = True
     views: ClassVar[tuple[str, ...]] = ("table",)
     parts: ClassVar[str] = "member"

@@ -6,7 +6,7 @@ import math
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from shardcore.codecs.array_headers import (
 from shardcore.codecs.images import MOST_PIXELS, decode_picture, encode_png, picture_format, picture_header
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, LimitExceeded, Unsupported, UsageError
+from shardcore.model.chunk_grid import ArrayValue
 from shardcore.model.content_layout import RAW, ArrayLayout
 from shardcore.model.text import number_text, plural, range_text, said, short, visible
 from shardcore.operations.content.base import (
@@ -84,8 +85,8 @@ _MOST_AREA = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayContent(Content):
-    """Array of numbers.
+class ArrayContent(ArrayValue, Content):
+    """Array of numbers, which is indexed like one if it was read completely; its `size` is in bytes.
 
     Attributes:
         layout: Type, shape and order of the elements.
@@ -93,7 +94,7 @@ class ArrayContent(Content):
         stored_size: Bytes before decoding; -1 if `raw`.
     """
 
-    kind: ClassVar[str] = "array"
+    kind: ClassVar[Literal["array"]] = "array"
     opens: ClassVar[bool] = True
     views: ClassVar[tuple[str, ...]] = ("array",)
 
@@ -111,6 +112,21 @@ class ArrayContent(Content):
         if size >= 0 and needed != size:
             raise FormatError(f"invalid .npy: the array needs {needed:,} bytes, the content has {size:,}")
         return cls("NumPy array", size, data, "", layout)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each axis."""
+        return self.layout.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of an element."""
+        return self.layout.dtype
+
+    def __getitem__(self, index: Any) -> Any:
+        if not self.complete:
+            raise LimitExceeded(f"only {plural(len(self.data), 'byte')} of {self.size:,} were read")
+        return self.array[index]
 
     @property
     def read_layout(self) -> ArrayLayout:
@@ -315,7 +331,7 @@ class Tensor:
 class TensorsContent(Content):
     """Header of a tensor file: its tensors, in the order of the header, and its metadata."""
 
-    kind: ClassVar[str] = "tensors"
+    kind: ClassVar[Literal["tensors"]] = "tensors"
     opens: ClassVar[bool] = True
     views: ClassVar[tuple[str, ...]] = ("table",)
     parts: ClassVar[str] = "tensor"
@@ -504,7 +520,7 @@ class PictureContent(Content):
         mode: Channels in words: `grey`, `RGB and alpha`.
     """
 
-    kind: ClassVar[str] = "picture"
+    kind: ClassVar[Literal["picture"]] = "picture"
     views: ClassVar[tuple[str, ...]] = ("picture",)
 
     format: str = ""

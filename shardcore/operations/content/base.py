@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -225,6 +225,7 @@ class BytesContent(Content):
         strings: Printable strings in the bytes that were read: offset and text.
     """
 
+    kind: ClassVar[Literal["bytes"]] = "bytes"
     views: ClassVar[tuple[str, ...]] = ("table",)
 
     strings: tuple[tuple[int, str], ...] = ()
@@ -266,7 +267,7 @@ def _file_kind(data: bytes) -> str:
 class ShardContent(Content):
     """Shard stored as an object of a shard: name of its format, and evidence of the detection."""
 
-    kind: ClassVar[str] = "shard"
+    kind: ClassVar[Literal["shard"]] = "shard"
     opens: ClassVar[bool] = True
 
     format: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +107,7 @@ class MeshContent(GeometryContent):
         triangle_starts: First triangle of each fragment and the end of the last, int64.
     """
 
-    kind: ClassVar[str] = "mesh"
+    kind: ClassVar[Literal["mesh"]] = "mesh"
 
     layout: MeshLayout = field(default_factory=MeshLayout, repr=False)
     level: int = -1
@@ -185,7 +185,7 @@ class MeshContent(GeometryContent):
 class SkeletonContent(GeometryContent):
     """Skeleton: vertices, edges and attributes."""
 
-    kind: ClassVar[str] = "skeleton"
+    kind: ClassVar[Literal["skeleton"]] = "skeleton"
 
     skeleton: SkeletonGeometry = field(default_factory=SkeletonGeometry, repr=False)
 
@@ -241,7 +241,7 @@ class SkeletonContent(GeometryContent):
 class AnnotationsContent(GeometryContent):
     """Annotations: rows, keys and properties."""
 
-    kind: ClassVar[str] = "annotations"
+    kind: ClassVar[Literal["annotations"]] = "annotations"
     views: ClassVar[tuple[str, ...]] = ("scene", "table")
 
     annotations: AnnotationsGeometry = field(default_factory=AnnotationsGeometry, repr=False)

@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import FREE, parse_json
-from shardcore.errors import FormatError
+from shardcore.errors import FormatError, LimitExceeded
 from shardcore.model.optional_packages import optional
 from shardcore.model.text import plural, visible
 from shardcore.operations.content.base import (
@@ -30,6 +30,10 @@ from shardcore.operations.content.base import (
     escaped,
     rest,
 )
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
 
 SAMPLE = 1 << 16
 """Bytes from which the encoding is detected."""
@@ -68,7 +72,7 @@ class TextContent(Content):
         line_starts: Offset of each line in the content, int64 of shape `(lines,)`.
     """
 
-    kind: ClassVar[str] = "text"
+    kind: ClassVar[Literal["text", "json", "table"]] = "text"
     views: ClassVar[tuple[str, ...]] = ("text",)
 
     text: str = ""
@@ -122,10 +126,17 @@ class TextContent(Content):
 
 
 @dataclass(frozen=True, slots=True)
+class PlainTextContent(TextContent):
+    """Text that is neither JSON nor a table."""
+
+    kind: ClassVar[Literal["text"]] = "text"
+
+
+@dataclass(frozen=True, slots=True)
 class JsonContent(TextContent):
     """Text that is valid JSON, and the parsed value."""
 
-    kind: ClassVar[str] = "json"
+    kind: ClassVar[Literal["json"]] = "json"
     views: ClassVar[tuple[str, ...]] = ("tree", "text")
 
     value: Any = None
@@ -140,11 +151,36 @@ class TableContent(TextContent):
         rows: Cells of the rows that were read; the first row has the column names.
     """
 
-    kind: ClassVar[str] = "table"
+    kind: ClassVar[Literal["table"]] = "table"
     views: ClassVar[tuple[str, ...]] = ("table", "text")
 
     delimiter: str = ","
     rows: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return the rows as a `pyarrow.Table`; types of the columns are inferred, as by `pyarrow.csv`.
+
+        Raises:
+            PackageMissing: pyarrow is not installed.
+            LimitExceeded: The content was not read completely.
+            FormatError: Rows differ in length.
+        """
+        if 0 <= self.size != len(self.data):
+            raise LimitExceeded(f"only {plural(len(self.data), 'byte')} of {self.size:,} were read")
+        arrow, csv = optional("pyarrow"), optional("pyarrow.csv")
+        options = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        try:
+            return csv.read_csv(io.BytesIO(self.text.encode()), parse_options=options)
+        except arrow.ArrowInvalid as error:
+            raise FormatError(f"not a table of equal rows: {error}") from error
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows as a `pandas.DataFrame`; see `to_arrow`."""
+        optional("pandas")
+        return self.to_arrow().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def properties(self) -> dict[str, Any]:
         columns = {"delimiter": self.delimiter, "rows": len(self.rows), "columns": self.rows[0]}
@@ -178,7 +214,7 @@ def text_content(data: bytes, size: int, name: str) -> TextContent | None:
         else:
             return JsonContent("JSON", size, data, "", text, encoding, "JSON", starts, value)
     language = language_of(text, name)
-    return TextContent(language or "Text", size, data, note, text, encoding, language, starts)
+    return PlainTextContent(language or "Text", size, data, note, text, encoding, language, starts)
 
 
 def table_of_columns(columns: Mapping[str, NDArray[Any]], count: int) -> TableContent:

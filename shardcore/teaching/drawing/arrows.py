@@ -259,12 +259,9 @@ def _words(sheet: DrawingPage, points: Sequence[Point], link: Link) -> None:
         for place in places:
             rect = Rect(place[0] - wide / 2 - 2, place[1] - 8, wide + 4, 16)
             style: dict[str, Any] = {"size": SMALL, "ink": ink_of(link), "anchor": Anchor.MIDDLE, "link": link}
-            if _free(sheet, rect) and sheet.write(place, link.text, **style):
+            free = not any(box.rect.meets(rect) for box in sheet.boxes) and not sheet.crossed(rect)
+            if free and sheet.write(place, link.text, **style):
                 return
-
-
-def _free(sheet: DrawingPage, rect: Rect) -> bool:
-    return not any(box.rect.meets(rect) for box in sheet.boxes) and not sheet.crossed(rect)
 
 
 _LOWEST = 14.0
@@ -325,7 +322,7 @@ def arcs_of(links: Sequence[Ends], at: Mapping[int, float], *, ring: bool = Fals
     levels = dict.fromkeys(reaches, 0)
     done: list[int] = []
     for n in sorted(reaches, key=lambda number: (around[number], sum(high - low for low, high in reaches[number]))):
-        below = [levels[m] for m in done if _overlap(reaches[m], reaches[n])]
+        below = [levels[m] for m in done if any(a < d and c < b for a, b in reaches[m] for c, d in reaches[n])]
         levels[n] = min(max(below, default=-1) + 1, _MOST_LEVELS)
         done.append(n)
     return Arcs(tuple(links), tuple(levels[n] for n in range(len(links))), around)
@@ -335,10 +332,6 @@ def _reach(start: float, stop: float, around: bool) -> tuple[tuple[float, float]
     if around:
         return (start, _BEYOND), (-_BEYOND, stop)
     return ((min(start, stop), max(start, stop)),)
-
-
-def _overlap(ours: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]]) -> bool:
-    return any(a < d and c < b for a, b in ours for c, d in theirs)
 
 
 def ink_of(link: Link) -> Ink:

@@ -54,7 +54,15 @@ def test_exit_codes(small: Path, arguments: list[str], code: int) -> None:
 
 def test_each_error_has_its_code() -> None:
     """Usage is 2, absence 1, sources 4, damage 3."""
-    usage = ("UsageError", "PackageMissing", "StoreUntrusted", "LayerUnchosen", "SpaceUnchosen")
+    usage = (
+        "UsageError",
+        "InvalidIndex",
+        "NotAnArray",
+        "PackageMissing",
+        "StoreUntrusted",
+        "LayerUnchosen",
+        "SpaceUnchosen",
+    )
     codes = dict.fromkeys(usage, 2) | {"KeyAbsent": 1}
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, ShardError)]
     assert {kind.__name__: exit_code(kind("x")) for kind in kinds} == {

@@ -89,7 +89,11 @@ def test_arrays_have_their_bytes(tmp_path: Path) -> None:
         array = np.asarray(np.arange(24, dtype="<i4").reshape(2, 3, 4), order=order)
         data = npy(array)
         found = content_of(data, tmp_path)
-        np.testing.assert_array_equal(found.array, array)
+        np.testing.assert_array_equal(np.asarray(found), array, strict=True)
+        np.testing.assert_array_equal(found[1:, ::2, -1], array[1:, ::2, -1])
+        assert (found.shape, found.dtype, found.ndim) == (array.shape, array.dtype, 3)
+        with pytest.raises(shardcore.LimitExceeded, match="only 150 bytes"):
+            _ = contents.content_of(data[:150], size=len(data))[0]
         start, stop = found.layout.bytes_of((1, 2, 3))
         changed = bytearray(data)
         changed[start:stop] = np.int32(-1).tobytes()

@@ -128,14 +128,14 @@ def test_a_weaker_checksum_is_a_loss(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("uri", "target"), [("bcolz/prices", "bloscpack"), ("bcolz/samples", "bloscpack")])
 def test_bcolz_columns_stay_arrays(tmp_path: Path, uri: str, target: str) -> None:
     with shardcore.open(DATA / "bloscpack" / uri) as shard:
-        arrays = [shard.read_array(key) for key in shard.objects.keys[:]] if "prices" in uri else [shard.read_array()]
+        arrays = [shard.array(key) for key in shard.objects.keys[:]] if "prices" in uri else [shard.array("all")]
         done = convert(shard, target, f"{tmp_path / 'out'}/")
     assert [(loss.kind, loss.name) for loss in done.losses] == [("setting", "bcolz")]
     found = []
     for file in done.written:
         if file.path.suffix == ".blp":
             with shardcore.open(file.path) as shard:
-                found.append(shard.read_array())
+                found.append(shard.array("all"))
     for one, other in zip(found, arrays, strict=True):
         assert one.dtype == other.dtype
         assert one.tolist() == other.tolist()

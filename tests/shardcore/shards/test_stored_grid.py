@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,20 +49,65 @@ def opened(form: str, folder: Path) -> Iterator[tuple[Shard, ChunkGrid, NDArray[
         yield shard, grid, array
 
 
+def numpy_index(dice: random.Random, shape: tuple[int, ...], low: int) -> tuple[Any, ...]:
+    """Integers, slices with steps and an ellipsis; the least bound is 0, or so many lengths before the axis."""
+    index: list[Any] = []
+    for length in shape[: dice.randint(0, len(shape))]:
+        ends = [dice.choice([None, dice.randrange(length * low, length + 1 - 2 * low)]) for _ in range(2)]
+        one = slice(*ends, dice.choice([None, 1, 2, 5, 50]))
+        index.append(dice.choice([one, one, dice.randrange(length * low, length), slice(None)]))
+    return (*index, ...) if dice.random() < 0.3 else tuple(index)
+
+
+def shifted(one: Any, by: int) -> Any:
+    if isinstance(one, slice):
+        return slice(*(None if end is None else end + by for end in (one.start, one.stop)), one.step)
+    return one if one is ... else one + by
+
+
 @pytest.mark.parametrize("form", [*FORMS, *BLOSCPACK])
-def test_boxes_are_those_of_the_array(form: str, tmp_path: Path) -> None:
+def test_indices_are_those_of_numpy(form: str, tmp_path: Path) -> None:
+    """On an axis with an offset they are coordinates: bounds are inside, and none is counted from the end."""
     dice = random.Random(form)
     with opened(form, tmp_path) as (shard, grid, array):
-        assert grid.shape == array.shape
-        assert grid.dtype == array.dtype
-        for _ in range(25):
-            ends = [sorted(dice.sample(range(length + 1), 2)) for length in array.shape]
-            cut = tuple(slice(a, b) for a, b in ends)
-            index = tuple(slice(a + first, b + first) for (a, b), first in zip(ends, grid.box.begin, strict=True))
-            found = shard[index]
-            np.testing.assert_array_equal(found.reshape(array[cut].shape), array[cut])
-        whole = shard[(slice(None),) * array.ndim]
-        np.testing.assert_array_equal(whole.reshape(array.shape), array)
+        values = array.reshape((*array.shape, *grid.inner))
+        found, first = shard.as_array(), grid.box.begin
+        assert (found.shape, found.ndim, found.size) == (values.shape, values.ndim, values.size)
+        assert (found.dtype, found.nbytes, len(found)) == (values.dtype, values.nbytes, len(values))
+        for _ in range(60):
+            index = numpy_index(dice, array.shape, 0 if any(first) else -1)
+            there = tuple(map(shifted, index, (*first, 0)))
+            np.testing.assert_array_equal(found[there], values[index], strict=True)
+        np.testing.assert_array_equal(np.asarray(shard, "f4"), values.astype("f4"), strict=True)
+        np.testing.assert_array_equal(shard[first[0] : first[0] + 2], values[:2])
+        np.testing.assert_array_equal(np.stack(list(found)), values)
+
+
+@pytest.mark.parametrize("index", [99, None, [1, 2], 1.5, True, "x", slice(None, None, -1), slice(0, 9, 0), (0,) * 5])
+def test_other_indices_are_refused(index: Any) -> None:
+    with shardcore.open(Path("resources/samples/neuroglancer/volume")) as shard:
+        with pytest.raises(shardcore.InvalidIndex):
+            shard.as_array()[index]
+        with pytest.raises(ValueError, match="copy"):
+            np.asarray(shard, copy=False)
+
+
+def test_an_array_of_python_slices() -> None:
+    case = Path("tests/data/cases/11-slices")
+    right = json.loads((case / "expected.json").read_text())["right"]
+    with shardcore.open(case / "t_f2") as shard:
+        assert shard[1:3].tolist() == right["s[1:3]"]
+        assert shard[:].tolist() == shard[...].tolist() == list(shard.as_array()) == [0, 1, 2, 3]
+        assert (shard.shape, shard.dtype, shard.ndim, shard.as_array()[-1]) == ((4,), "<f2", 1, 3)
+
+
+def test_only_the_chunks_of_an_index_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[int, ...]] = []
+    with opened("raw", tmp_path) as (shard, grid, _):
+        elements = type(grid).elements
+        monkeypatch.setattr(type(grid), "elements", lambda *one: read.append(one[1].at) or elements(*one))
+        _ = shard[6:25:12, 0, 108], shard[9:9], shard[..., :0], shard[5, -3, 100]
+        assert sorted(read) == [(0, 0, 0), (0, 0, 2), (3, 0, 2)]
 
 
 @pytest.mark.parametrize("form", [*FORMS, *BLOSCPACK])
@@ -121,7 +167,7 @@ def test_a_damaged_chunk_spares_the_others(tmp_path: Path) -> None:
         assert [at for at, chunk in found.items() if isinstance(chunk, ShardError)] == [(0, 0, 0)]
         with pytest.raises(FormatError, match="5-9_-3-1_100-104"):
             _ = shard[5, -3, 100]
-        assert shard[9, -3, 100].shape == (1, 1, 1, 1)
+        assert shard[9, -3, 100].shape == (1,)
 
 
 @pytest.mark.parametrize("sharded", [True, False])
@@ -149,15 +195,26 @@ def test_other_scales_are_reached(sharded: bool, tmp_path: Path) -> None:
 
 def test_wrong_indices_are_refused(tmp_path: Path) -> None:
     with opened("files", tmp_path) as (shard, grid, _):
-        for index in ((0, 0), (slice(5, 20, 2), 0, 100), (4, -3, 100), (5, slice(0, 11), 100)):
-            with pytest.raises(UsageError):
+        for index in (
+            (0, 0),
+            (slice(5, 20, -2), 0, 100),
+            (4, -3),
+            (5, slice(0, 11)),
+            (5, slice(-4, 3)),
+            (slice(0, 99),),
+        ):
+            with pytest.raises(shardcore.InvalidIndex):
                 _ = shard[index]
         with pytest.raises(LimitExceeded):
-            grid.read((slice(None),) * 3, limit=1000)
+            grid.read(limit=1000)
+        with pytest.raises(LimitExceeded):
+            shard.as_array(limit=1000)[...]
     with shardcore.open(Path("tests/data/neuroglancer/skeletons_murmur_gzip")) as found:
         assert found.chunk_grid() is None
-        with pytest.raises(UsageError, match="do not form one array"):
-            _ = found[0, 0, 0]
+        assert not hasattr(found, "shape")
+        for act in (lambda: found[0, 0, 0], lambda: found[...], found.as_array, lambda: np.asarray(found)):
+            with pytest.raises(UsageError, match="do not form one array"):
+                act()
 
 
 @pytest.mark.parametrize("form", ["files", "files packed"])
@@ -192,7 +249,7 @@ def test_a_remote_slice_is_one_request_per_chunk(form: str, tmp_path: Path, serv
         grid = shard.chunk_grid()
         server.log.clear()
         box = (slice(OFFSET[0], OFFSET[0] + 64), slice(OFFSET[1], OFFSET[1] + 64), 101)
-        np.testing.assert_array_equal(shard[box][..., 0, 0], array[:, :, 1])
+        np.testing.assert_array_equal(shard[box][..., 0], array[:, :, 1])
         indices = 2 + 4 if form == "raw" else 0
         assert len(server.log) <= 4 + indices, str(server.log)
         server.log.clear()
@@ -207,10 +264,10 @@ def test_a_remote_array_is_read_by_its_chunks(tmp_path: Path, server: RangeServe
         writer.add(None, array.tobytes(), dtype="|u1", shape=list(array.shape), order="C")
     with shardcore.open(server.put("/a.blp", path)) as shard:
         server.log.clear()
-        np.testing.assert_array_equal(shard[20, :, :], array[20:21])
+        np.testing.assert_array_equal(shard[20, :, :], array[20])
         assert len(server.log) <= 2, str(server.log)
         server.log.clear()
-        np.testing.assert_array_equal(shard[30:40, 5, :], array[30:40, 5:6])
+        np.testing.assert_array_equal(shard[30:40, 5, :], array[30:40, 5])
         assert len(server.log) <= 2, str(server.log)
 
 

@@ -45,11 +45,11 @@ def table(tmp_path: Path) -> Path:
 def test_a_column_has_type_and_shape() -> None:
     assert shardcore.detect(COLUMN).why == "bcolz column, meta/storage"
     with shardcore.open(COLUMN) as shard:
-        assert (shard.whole_layout.dtype, shard.whole_layout.shape) == (np.dtype("float64"), (500, 3))
+        assert (shard.column.layout.dtype, shard.column.layout.shape) == (np.dtype("float64"), (500, 3))
         assert shard.fields["column.shape"] == "[500, 3]"
         assert shard.views == ("all",)
         assert [member.name for member in shard.members] == [f"data/__{number}.blp" for number in range(13)]
-        np.testing.assert_array_equal(shard.read_array(), samples())
+        np.testing.assert_array_equal(shard.array("all"), samples())
         ref = shard.find("all")
         assert shard.read(ref) == samples().tobytes()
         assert (ref.size, ref.row, len(ref.spans)) == (12000, -1, 13)
@@ -167,7 +167,7 @@ def test_a_column_without_items(column: Path) -> None:
     (column / "data").mkdir()
     with shardcore.open(column) as shard:
         assert shard.read(shard.find("all")) == b""
-        assert shard.read_array().shape == (0, 3)
+        assert shard.array("all").shape == (0, 3)
         assert shard.trace("0").outcome == "absent"
         assert shard.verify().findings == ()
 
@@ -177,13 +177,13 @@ def test_record_types(column: Path) -> None:
         edit(column / "meta/storage", dtype=dtype)
         edit(column / "meta/sizes", shape=[500], nbytes=12000)
         with shardcore.open(column) as shard:
-            assert shard.whole_layout.dtype.names == ("x", "y", "z")
-            np.testing.assert_array_equal(shard.read_array()["z"], samples()[:, 2])
+            assert shard.column.layout.dtype.names == ("x", "y", "z")
+            np.testing.assert_array_equal(shard.array("all")["z"], samples()[:, 2])
 
 
 def test_one_process_decompresses_for_all_files() -> None:
     with shardcore.open(COLUMN, isolated=True) as shard:
-        np.testing.assert_array_equal(shard.read_array(), samples())
+        np.testing.assert_array_equal(shard.array("all"), samples())
         assert len(multiprocessing.active_children()) == 1
         with pytest.raises(shardcore.LimitExceeded):
             shard.read_range(shard.find("all"), 0, 12000, limit=11999)
@@ -206,7 +206,7 @@ def test_the_objects_of_a_table_are_its_columns() -> None:
             assert shard.read(ref) == array.tobytes()
             assert shard.read_range(ref, 1000, 1100) == array.tobytes()[1000:1100]
             assert shard.trace(name).ref == ref
-            np.testing.assert_array_equal(shard.read_array(name), array)
+            np.testing.assert_array_equal(shard.array(name), array)
         with pytest.raises(KeyAbsent, match="there is no column 'volume'"):
             shard.find("volume")
         assert shard.trace("volume").outcome == "absent"
@@ -218,7 +218,7 @@ def test_a_damaged_column_leaves_the_others(table: Path) -> None:
     edit(table / "symbol/meta/sizes", nbytes=1)
     with shardcore.open(table) as shard:
         assert shard.objects[:].state.tolist() == [State.LIVE, State.DAMAGED, State.DAMAGED]
-        np.testing.assert_array_equal(shard.read_array("day"), prices()["day"])
+        np.testing.assert_array_equal(shard.array("day"), prices()["day"])
         with pytest.raises(FormatError):
             shard.find("symbol")
         assert shard.trace("symbol").outcome == "damaged"
@@ -245,7 +245,7 @@ def test_damaged_files_are_told_with_the_index(table: Path) -> None:
 def test_columns_of_different_lengths_are_no_table(table: Path) -> None:
     edit(table / "day/meta/sizes", shape=[600], nbytes=2400)
     with shardcore.open(table) as shard:
-        assert shard.read_array("day").shape == (600,)
+        assert shard.array("day").shape == (600,)
         assert errors(shard)[-1] == "bloscpack.column-length"
 
 
@@ -291,8 +291,8 @@ def test_columns_of_python_objects_are_returned_as_stored() -> None:
         assert table.read(whole) == column.read(column.find("all")) == b"".join(pickles)
         assert table.read_range(whole, 10, 40) == b"".join(pickles)[10:40]
         assert (table.arrays.array_layout(whole), list(table.arrays.first_rows(1))) == (None, ["score"])
-        for act in (lambda: table.read_array("all_cols"), column.read_array):
-            with pytest.raises(shardcore.Unsupported):
+        for act in (lambda: table.array("all_cols"), lambda: column.array("all")):
+            with pytest.raises(shardcore.UsageError, match="not an array"):
                 act()
         for key in ("@3", "[1]"):
             with pytest.raises(shardcore.KeyAbsent):

@@ -179,7 +179,7 @@ def test_an_array_comes_back() -> None:
         with shardcore.open(File([memcpy(plain, 2)], [12], metadata=metadata).write()) as shard:
             assert shard.verify().ok == ok
             if ok:
-                assert shard.read_array().tolist() == [[0, 2, 4], [1, 3, 5]]
+                assert shard.array("all").tolist() == [[0, 2, 4], [1, 3, 5]]
             else:
                 with pytest.raises(FormatError):
-                    shard.read_array()
+                    shard.array("all")

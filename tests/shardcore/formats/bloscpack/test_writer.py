@@ -38,6 +38,7 @@ from shardcore.writing.journal import forget, journal_of
 from shardcore.writing.undo import apply, interrupted, undo
 from shardcore.writing.writer import UnreadableInput
 from tests.shardcore.formats.bloscpack.chunks import make_chunk
+from tests.volumes import Slabs
 
 SAMPLES = Path(__file__).parents[3] / "data" / "bloscpack"
 WALK = np.cumsum(np.random.default_rng(1).integers(0, 3, 2000)).astype("<i8").tobytes()
@@ -154,6 +155,36 @@ def test_impossible_options_are_named(options: dict[str, Any], message: str) -> 
         shardcore.create(None, format="bloscpack", **options)
 
 
+STRUCTURED = [("n", "S3"), ("v", "<f4", (2,))]
+CUBE = np.arange(24.0).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize("array", [
+    CUBE, np.asfortranarray(CUBE), CUBE.T, CUBE[:, ::2], CUBE[::-1], CUBE[:0], np.float32(3), CUBE.astype(">i4"),
+    Slabs(CUBE), np.zeros(3, STRUCTURED), np.array(["2020-01-01"], "M8[D]"), np.array(["a", "bc"]),
+])  # fmt: skip
+def test_an_array_is_added_as_it_is(array: Any, tmp_path: Path) -> None:
+    expected = np.asarray(getattr(array, "array", array))
+    with shardcore.create(tmp_path / "a.blp", format="bloscpack", chunk_size=40) as writer:
+        writer.add(None, array)
+    with opened(tmp_path / "a.blp") as shard:
+        np.testing.assert_array_equal(np.asarray(shard), expected, strict=True)
+        assert (shard.shape, shard.dtype, shard.ndim) == (expected.shape, expected.dtype, expected.ndim)
+        assert shard.metadata["order"] == ("F" if np.isfortran(expected) else "C")
+        assert shard.verify().ok
+
+
+def test_other_arrays_are_refused() -> None:
+    with shardcore.create(None, format="bloscpack") as writer:
+        for array in (np.array([None]), np.ma.masked_array([1, 2]), np.zeros(2, np.dtypes.StringDType())):
+            with pytest.raises(UsageError, match="cannot be stored as a NumPy array"):
+                writer.add(None, array)
+        with pytest.raises(UsageError, match="its own dtype"):
+            writer.add(None, CUBE, dtype="<f4", shape=[24])
+    with shardcore.create(None, format="swh") as writer, pytest.raises(UsageError, match="not ndarray"):
+        writer.add(None, CUBE)
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 5), (1, 4), (2, 3, 4)])
 def test_arrays_keep_type_shape_and_order(order: Any, shape: tuple[int, ...], tmp_path: Path) -> None:
@@ -162,7 +193,7 @@ def test_arrays_keep_type_shape_and_order(order: Any, shape: tuple[int, ...], tm
     done = pack("bloscpack", tmp_path / "a.blp", [tmp_path / "a.npy"], options={"metadata": {"by": "hand"}})
     assert done.report.ok
     with opened(tmp_path / "a.blp") as shard:
-        got = shard.read_array()
+        got = shard.array("all")
         assert (got.dtype, got.shape) == (array.dtype, array.shape)
         np.testing.assert_array_equal(got, array)
         assert (shard.file.header.typesize, shard.metadata["by"]) == (4, "hand")
@@ -389,7 +420,7 @@ def test_arrays_grow_along_their_first_axis(tmp_path: Path) -> None:
     appended(tmp_path / "a.blp", (tmp_path / "more.npy").read_bytes(), "more.npy")
 
     with shardcore.open(tmp_path / "a.blp") as shard:
-        np.testing.assert_array_equal(shard.read_array(), array)
+        np.testing.assert_array_equal(shard.array("all"), array)
         (tmp_path / "x.bin").write_bytes(b"abc")
         with pytest.raises(UsageError, match="not a multiple of one item"):
             append(shard, tmp_path / "x.bin")

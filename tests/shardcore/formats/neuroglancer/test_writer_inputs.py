@@ -20,6 +20,7 @@ from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
 from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import Packed, pack
 from tests.shardcore.formats.neuroglancer.made import manifest
+from tests.volumes import Slabs
 
 MESH_INFO = {
     "@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10,
@@ -187,6 +188,8 @@ def test_what_is_no_volume_is_refused(tmp_path: Path) -> None:
         ({"volume": str(tmp_path / "wide.npy")}, "float64"),
         ({"volume": str(tmp_path / "text.npy")}, "not a .npy"),
         ({"volume": str(tmp_path / "none.npy")}, "cannot read"),
+        ({"volume": np.zeros((2, 2), "u1")}, r"the array has the shape \(2, 2\)"),
+        ({"volume": [[[1]]]}, "the array is list"),
         ({"volume": good, "chunk_size": "64,64"}, "chunk_size=64,64: three numbers"),
         ({"volume": good, "chunk_size": "0,64,64"}, "greater than 0"),
         ({"volume": good, "kind": "mesh"}, "must be image or segmentation"),
@@ -201,6 +204,24 @@ def test_what_is_no_volume_is_refused(tmp_path: Path) -> None:
         writer.add("9", b"", label="in/9")
         with pytest.raises(UsageError, match="in/9: Morton code 9 is outside the grid"):
             writer.plan()
+
+
+def test_an_array_is_read_chunk_by_chunk(tmp_path: Path) -> None:
+    voxels, steps = Slabs(np.arange(20 * 9 * 5, dtype="<u4").reshape(20, 9, 5)), list[tuple[int, int]]()
+    more: Any = {"chunk": 8, "resolution": np.float32(4.5), "verify": shardcore.Depth.INDEX}
+    done = shardcore.write_volume(tmp_path / "v", voxels, progress=lambda *step: steps.append(step), **more)
+    assert done.written[0].path.parent.name == "4.5_4.5_4.5"
+    assert (len(voxels.read), max(voxels.read), sum(voxels.read)) == (6, 8 * 8 * 5, 900)
+    assert steps[:6] == [(n, 6) for n in range(6)]
+    for target, why in ((tmp_path / "v", "exists"), ("s3://b/v", "s3://b/v/ is an address")):
+        with pytest.raises(UsageError, match=why):
+            shardcore.write_volume(target, voxels, **more)
+    written, voxels.array = voxels.array, np.full((20, 9, 5), "no number")
+    with pytest.raises(shardcore.SourceError, match=r"the array at 0..8 × 0..8 × 0..5: "):
+        shardcore.write_volume(tmp_path / "v", voxels, force=True, **more)
+    with shardcore.open(tmp_path / "v") as found:
+        np.testing.assert_array_equal(found[..., 0], written)
+        assert found.chunk_grid().labels
 
 
 def test_shards_of_a_scale_that_are_replaced_go(tmp_path: Path) -> None:
