@@ -10,7 +10,7 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
-from shardcore import Cancelled, DataSet, Shard, ShardError, UsageError
+from shardcore import Cancelled, DataSet, Shard, ShardError, SourceChanged, UsageError
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress, stopped_by
@@ -80,6 +80,7 @@ class Proposal:
         kept: Consequences without and with an undo file; empty if there is no choice.
         asked: Request that it answers; None for typed bytes and undo.
         undoes: Whether it undoes an edit.
+        again: Computes the same edit for the present file.
     """
 
     what: str
@@ -93,6 +94,8 @@ class Proposal:
     remark: str = ""
     asked: EditRequest | None = None
     undoes: bool = False
+    rewrites: tuple[Rewrite, ...] = ()
+    again: Callable[[Shard], Proposal] | None = None
 
     @property
     def total(self) -> str:
@@ -122,7 +125,8 @@ def propose(shard: Shard, asked: EditRequest) -> Proposal:
             now=asked.now,
             back=asked.back,
         )
-    return replace(_of_edit_with_undo(edit) if isinstance(edit, Edit) else _of_rewrites(shard, edit), asked=asked)
+    found = _of_edit_with_undo(edit) if isinstance(edit, Edit) else _of_rewrites(shard, edit)
+    return replace(found, asked=asked, again=lambda shard: propose(shard, asked))
 
 
 def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
@@ -138,7 +142,7 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
         if not new:
             raise UsageError("the typed bytes are the same as the file's")
         edit = edit_of(source, f"overwrite {plural(sum(one.size for one in new), 'byte')}", new)
-    return _of_edit_with_undo(edit)
+    return replace(_of_edit_with_undo(edit), again=lambda shard: propose_bytes(shard, changes))
 
 
 def propose_undo(shard: Shard) -> Proposal:
@@ -150,9 +154,16 @@ def propose_undo(shard: Shard) -> Proposal:
     return replace(undone, remark=state, undoes=True)
 
 
-def put_back(path: Path, progress: Progress = no_progress) -> None:
-    """Undo the last edit, or finish an interrupted one that has no undo file. Cannot be cancelled."""
+def put_back(path: Path, progress: Progress = no_progress, *, left: str = "") -> None:
+    """Undo the last edit, or finish an interrupted one that has no undo file. Cannot be cancelled.
+
+    Raises `SourceChanged` if the identity of the file is not `left`.
+    """
     with _uncancellable(progress) as report, locked(path):
+        if left:
+            with FileSource(path) as source:
+                if source.identity != left:
+                    raise SourceChanged(f"{path} was changed by another program")
         left = interrupted_edit(path)
         if left is not None and not left.kept:
             finish(path, keep=False, progress=report)
@@ -234,7 +245,7 @@ def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
         found = _changed_lines(source, one)
         rows += found
         if source is not None:
-            proposed[source] = _proposed_text(source, one.old or b"", one.new, found)
+            proposed[source] = _proposed_text(source, one.old or b"", one.new or b"", found)
     whats = list(dict.fromkeys(one.what for one in rewrites))
     single = rewrites[0] if len(rewrites) == 1 else None
     fresh = [one.path.name for one in rewrites if one.old is None]
@@ -244,15 +255,16 @@ def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
         tuple(rows),
         single.path.name if single is not None else "",
         len(single.old or b"") if single is not None else 0,
-        len(single.new) if single is not None else 0,
+        len(single.new or b"") if single is not None else 0,
         proposed,
         lambda _, progress: make_rewrites(rewrites, progress=progress),
         remark=f"The shard itself is unchanged. {remark}".strip(),
+        rewrites=tuple(rewrites),
     )
 
 
 def _changed_lines(source: str | None, rewrite: Rewrite) -> list[ChangeRow]:
-    old, new = (rewrite.old or b"").splitlines(keepends=True), rewrite.new.splitlines(keepends=True)
+    old, new = ((text or b"").splitlines(keepends=True) for text in (rewrite.old, rewrite.new))
     old_at, new_at = ([0, *accumulate(map(len, lines))] for lines in (old, new))
     rows = []
     for tag, a, b, c, d in _opcodes(old, new):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from shardcore.model.options import Option
 from shardcore.model.text import plural, shown
 from shardcore.sources.patched_source import Change
 from shardcore.writing.declaration import EditSubject, Verb
+from shardcore.writing.in_place import make_rewrites
 from shardcore.writing.journal import Journal
 from shardscope.session.byte_marks import Proposed
 from shardscope.session.display_text import cut_end, cut_middle, failure, range_words
@@ -314,6 +315,15 @@ def _listed(paths: Iterable[Path]) -> str:
     return "; ".join(map(str, paths))
 
 
+@dataclass
+class _History:
+    """Edits of a file made in this window, and those undone, the last one last; `left` is its identity after them."""
+
+    made: list[Proposal] = field(default_factory=list)
+    undone: list[Proposal] = field(default_factory=list)
+    left: str = ""
+
+
 class Editor(QObject):
     """Shows edit dialogs and runs the edits in jobs; `now` returns the time for the journal, ISO 8601 in UTC."""
 
@@ -332,6 +342,7 @@ class Editor(QObject):
         self._chosen = chosen
         self._window = window
         self._after: EditOutcome | None = None
+        self._histories: dict[str, _History] = {}
         self.sheet: EditDialog | None = None
         self.now: Callable[[], str] = lambda: datetime.now(UTC).isoformat().replace("+00:00", "Z")
         session.opened.connect(self._opened)
@@ -374,6 +385,67 @@ class Editor(QObject):
         title, act = self.tr("Undo the last edit"), self.tr("Undo")
         return self._show(EditTask(title, help_, act, lambda shard, *_: propose_undo(shard)))
 
+    # --- undo and redo ---
+
+    def _history(self, uri: str = "") -> _History:
+        return self._histories.setdefault(uri or self._session.uri, _History())
+
+    @property
+    def last_edit(self) -> str:
+        """Name of the edit that `undo` undoes; it ends with `…` if that asks first, and is empty if there is none."""
+        if self._switch.edit_permission.interrupted or not self._history().made:
+            what = self._switch.edit_permission.last_edit
+            return f"{what}…" if what else ""
+        return self._history().made[-1].what
+
+    @property
+    def last_undone(self) -> str:
+        undone = self._history().undone
+        return undone[-1].what if undone else ""
+
+    def undo(self, uri: str = "") -> None:
+        """Undo the last edit at once if this window made it and no other program changed the file; otherwise ask."""
+        uri = uri or self._session.uri
+        history = self._history(uri)
+        if self._switch.edit_permission.interrupted or not history.made:
+            self.ask_undo()
+            return
+        last = history.made[-1]
+
+        def work(job: Job) -> None:
+            if last.rewrites:
+                make_rewrites([replace(one, old=one.new, new=one.old) for one in last.rewrites], progress=job.progress)
+            else:
+                put_back(Path(uri), job.progress, left=history.left)
+
+        def undone() -> None:
+            history.undone.append(history.made.pop())
+
+        def changed() -> None:
+            asked = last.asked
+            self.ask(asked.verb, back=True, keys=tuple(asked.keys)) if last.rewrites and asked else self.ask_undo()
+
+        self._run(work, f"undo: {last.what}", self._undone(Path(uri).name), uri=uri, then=undone, changed=changed)
+
+    def redo(self) -> None:
+        history, shard = self._history(), self._session.shard
+        if not history.undone or shard is None or self._switch.why_not:
+            return
+        last = history.undone[-1]
+        assert last.again is not None
+        again = last.again
+
+        def work(job: Job) -> Proposal:
+            found = again(shard)
+            found.make(True, job.progress)
+            return found
+
+        def redone() -> None:
+            history.made.append(history.undone.pop())
+
+        text = self.tr("{0} was changed: {1}").format(Path(self._session.uri).name, last.what)
+        self._run(work, last.what, EditOutcome(text, action=self.tr("Undo"), do=self.undo), stops=True, then=redone)
+
     def _show(self, task: EditTask) -> EditDialog:
         if self.sheet is not None:
             self.sheet.reject()
@@ -400,18 +472,25 @@ class Editor(QObject):
     # --- run ---
 
     def _go(self, proposal: Proposal, keep: bool) -> None:
-        path, asked = Path(self._session.uri), proposal.asked
-        text = self.tr("{0} was changed: {1}").format(proposal.name or path.name, proposal.what)
-        news = EditOutcome(text) if not proposal.undoes else self._undone(path.name)
-        if proposal.kept and keep:
-            news = EditOutcome(text, action=self.tr("Undo"), do=lambda: self.put_back(str(path)))
-        elif asked is not None and asked.verb.back and not asked.back:
-            verb, keys = asked.verb, tuple(asked.keys)
-            action = f"{title_of(verb, back=True)}…"
-            news = EditOutcome(text, action=action, do=lambda: self.ask(verb, back=True, keys=keys))
-        self._run(
-            lambda job: proposal.make(keep, job.progress), proposal.what, news, stops=keep and bool(proposal.kept)
-        )
+        uri, history = self._session.uri, self._history()
+        text = self.tr("{0} was changed: {1}").format(proposal.name or Path(uri).name, proposal.what)
+        news = EditOutcome(text) if not proposal.undoes else self._undone(Path(uri).name)
+        kept = bool(proposal.rewrites) or (keep and bool(proposal.kept))
+        if kept:
+            news = EditOutcome(text, action=self.tr("Undo"), do=lambda: self.undo(uri))
+
+        def made() -> None:
+            history.undone.clear()
+            if kept:
+                # `make` may hold temporary files open.
+                history.made.append(replace(proposal, rows=(), proposed={}, make=lambda *_: None))
+            elif not proposal.undoes:
+                history.made.clear()
+            elif history.made:
+                history.made.pop()
+
+        stops = keep and bool(proposal.kept)
+        self._run(lambda job: proposal.make(keep, job.progress), proposal.what, news, stops=stops, then=made)
 
     def put_back(self, uri: str, journal: Journal | None = None) -> Job:
         """Start a job that undoes the last edit, or completes an interrupted one without undo file, and reopens."""
@@ -421,20 +500,36 @@ class Editor(QObject):
             news = EditOutcome(self.tr("{0} was changed: {1}").format(name, journal.what))
         else:
             what, news = f"undo the edit of {name}", self._undone(name)
-        return self._run(lambda job: put_back(Path(uri), job.progress), what, news, uri=uri)
+        history = self._history(uri)
+        return self._run(
+            lambda job: put_back(Path(uri), job.progress), what, news, uri=uri, then=lambda: history.made.clear()
+        )
 
     def _undone(self, name: str) -> EditOutcome:
         return EditOutcome(self.tr("{0} restored to its state before the edit").format(name))
 
     def _run(
-        self, work: Callable[[Job], None], what: str, news: EditOutcome, *, stops: bool = False, uri: str = ""
+        self,
+        work: Callable[[Job], object],
+        what: str,
+        news: EditOutcome,
+        *,
+        then: Callable[[], object],
+        stops: bool = False,
+        uri: str = "",
+        changed: Callable[[], object] | None = None,
     ) -> Job:
-        """Change the file in a lasting job, then reopen it; `stops`: cancelling leaves the file unchanged."""
+        """Change the file in a lasting job, then reopen it; `stops`: cancelling leaves the file unchanged.
+
+        `changed` is called if nothing was written because another program had changed the file.
+        """
         session, shard, name = self._session, self._session.shard, Path(uri or self._session.uri).name
         session.watch.hold(held=True)
 
-        def done(_: None, error: BaseException | None) -> None:
+        def done(_: object, error: BaseException | None) -> None:
             after = news
+            if error is None:
+                then()
             if isinstance(error, Cancelled):
                 after = EditOutcome(self.tr("Stopped: the file is unchanged")) if stops else news
             elif error is not None:
@@ -444,7 +539,10 @@ class Editor(QObject):
             elif isinstance(error, (SourceChanged, UsageError)) or (after.bad and shard is None):
                 # Nothing was written, or no file is open that could be reopened.
                 session.watch.hold(held=False)
-                self.news.emit(after)
+                if isinstance(error, SourceChanged) and changed is not None:
+                    changed()
+                else:
+                    self.news.emit(after)
             else:
                 self._after = after
                 self._reload(uri)
@@ -467,6 +565,9 @@ class Editor(QObject):
             QTimer.singleShot(0, self, lambda: self._reloaded(news))
 
     def _reloaded(self, news: EditOutcome) -> None:
+        shard = self._session.shard
+        if not news.bad and shard is not None and shard.source is not None:
+            self._history().left = shard.source.identity
         self.reloaded.emit()
         self.news.emit(news)
         if not news.bad:
