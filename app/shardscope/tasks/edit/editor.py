@@ -501,9 +501,7 @@ class Editor(QObject):
         else:
             what, news = f"undo the edit of {name}", self._undone(name)
         history = self._history(uri)
-        return self._run(
-            lambda job: put_back(Path(uri), job.progress), what, news, uri=uri, then=lambda: history.made.clear()
-        )
+        return self._run(lambda job: put_back(Path(uri), job.progress), what, news, uri=uri, then=history.made.clear)
 
     def _undone(self, name: str) -> EditOutcome:
         return EditOutcome(self.tr("{0} restored to its state before the edit").format(name))

@@ -347,9 +347,9 @@ class DragOut(QObject):
 
 def _mime(prepared: Prepared, *, clipboard: bool = False) -> QMimeData:
     mime = QMimeData()
-    urls = [QUrl.fromLocalFile(str(path)) for path in prepared.files]
+    urls = [QUrl.fromLocalFile(str(path)) for path in prepared.handed]
     mime.setUrls(urls)
-    mime.setText("\n".join(str(path) for path in prepared.files))
+    mime.setText("\n".join(map(str, prepared.handed)))
     if clipboard:
         lines = ["copy", *(url.toString(QUrl.ComponentFormattingOption.FullyEncoded) for url in urls)]
         mime.setData("x-special/gnome-copied-files", "\n".join(lines).encode())
