@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Remedy
 from shardcore.model.text import plural, shown_lines
-from shardscope.session.display_text import ACTIONS, cut_middle
+from shardscope.session.display_text import ACTIONS, cut_middle, pace_text
 from shardscope.session.extraction import Failure
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
@@ -358,6 +358,7 @@ class ExtractionNotices(QObject):
         if not result.found.total:
             return self.tr("Extracting to {0} …").format(where)
         count = f"{result.found.files:,} of {plural(result.found.total, 'file')}"
+        count = " · ".join(filter(None, (count, pace_text(result.job))))
         return self.tr("Extracting to {0}: {1}").format(where, count)
 
     def _finished(self, result: Result) -> None:

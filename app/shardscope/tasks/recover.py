@@ -15,7 +15,7 @@ from shardcore.model.text import plural, shown, shown_lines, size_text
 from shardcore.operations.description import Recover
 from shardcore.operations.recover import REPORT, Salvage, Saved
 from shardcore.shards.salvage import Condition
-from shardscope.session.display_text import cut_middle, error_text, grouped
+from shardscope.session.display_text import cut_middle, error_text, grouped, pace_text
 from shardscope.session.jobs import Job, Pool
 from shardscope.session.session import Session
 from shardscope.tasks.form import switch
@@ -70,6 +70,8 @@ class RecoverDialog(TaskDialog):
         self.raw.hide()
         self.take = self.add_button(self.tr("&Extract to a folder…"), self._ask_folder)
         self.take.setEnabled(False)
+        self.job: Job | None = None
+        self.hide_button = self.add_button(self.tr("Run in &background"), self.run_in_background)
         self.retry = self.add_button(self.tr("&Retry"), lambda: run(None), name="salvageRetry")
         self.retry.hide()
         self.add_close(QDialogButtonBox.StandardButton.Close)
@@ -87,15 +89,24 @@ class RecoverDialog(TaskDialog):
 
     def show_busy(self) -> None:
         self.progress.show()
+        self.hide_button.show()
         self.retry.hide()
         self.take.setEnabled(False)
 
     def show_progress(self, job: Job) -> None:
         self.progress.setRange(0, max(job.total_amount, 1))
         self.progress.setValue(job.done_amount)
+        if pace := pace_text(job):
+            self._show_title(f"{job.title} … {pace}", "text")
+
+    def _show_end(self) -> None:
+        self.progress.hide()
+        self.hide_button.hide()
+        if self.isHidden():
+            self.session.say(self.tr("{0}: done. Activity shows the result").format(self.windowTitle()))
 
     def show_result(self, done: Salvage) -> None:
-        self.progress.hide()
+        self._show_end()
         counts = done.counts
         outcomes = [f"{sign} {counts[one.value]:,} {word}" for one, (sign, word) in CONDITIONS.items()]
         keyless = plural(counts["without_key"], "object")
@@ -114,7 +125,7 @@ class RecoverDialog(TaskDialog):
         if isinstance(error, SourceError) and source_lost(error):
             self._lost(error)
             return
-        self.progress.hide()
+        self._show_end()
         self._show_title(error_text(error), "error")
         self.take.setEnabled(writing)
 
@@ -123,7 +134,7 @@ class RecoverDialog(TaskDialog):
         if error.partial is not None:
             self.show_result(error.partial)
             before = f"{self.title.text()}\n" if error.partial.items else ""
-        self.progress.hide()
+        self._show_end()
         words = self.tr("Source unreachable: {0}. More may be found later.")
         self._show_title(before + words.format(error_text(error)), "warning")
         self.take.setEnabled(False)
@@ -181,7 +192,7 @@ class RecoverTask(QObject):
             if self.sheet is sheet:
                 sheet.show_failed(error, writing=folder is not None)
 
-        return self._session.ask(
+        sheet.job = self._session.ask(
             lambda _, job: request.salvage(folder, job.progress, raw=raw),
             take,
             failed=failed,
@@ -189,17 +200,19 @@ class RecoverTask(QObject):
             pool=Pool.CPU,
             title=self.tr("Search for intact objects") if folder is None else self.tr("Recover objects"),
         )
+        if sheet.job is not None:
+            sheet.job.unit, sheet.job.show = "byte", sheet.show_again
+        return sheet.job
 
     def _progressed(self, job: Job) -> None:
-        if self.sheet is not None and job is self._session.jobs.newest(("salvage", self)):
+        if self.sheet is not None and job is self.sheet.job and not job.state.ended:
             self.sheet.show_progress(job)
 
     def _closed(self, sheet: RecoverDialog) -> None:
         if self.sheet is sheet:
             self.sheet = None
-            job = self._session.jobs.newest(("salvage", self))
-            if job is not None and not (self._writing and self._session.documents.switching):
-                job.cancel()
+            if sheet.job is not None and not (self._writing and self._session.documents.switching):
+                sheet.job.cancel()
 
 
 def _empty_folder(chosen: Path, name: str) -> Path:

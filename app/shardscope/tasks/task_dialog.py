@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled
-from shardscope.session.display_text import error_text
+from shardscope.session.display_text import error_text, pace_text
 from shardscope.session.jobs import Job, JobPriority, Pool, alive
 from shardscope.session.session import Session
-from shardscope.widgets import fonts
+from shardscope.widgets import fonts, playback
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, sized
@@ -55,6 +55,7 @@ class TaskDialog(QDialog):
     - errors are shown in the line above the buttons, which `refresh` of the action enables
     - closed dialogs return the keyboard to the window
     - those `of_file` close with the file
+    - one that runs in the background is hidden; *Activity* shows it again
     """
 
     name = ""
@@ -192,12 +193,27 @@ class TaskDialog(QDialog):
 
     def close_with_file(self) -> None:
         """Close the dialog because its file was closed."""
-        self.reject()
+        if self.isVisible() or not self.session.documents.switching:
+            self.reject()
+
+    # --- in the background ---
+
+    def run_in_background(self) -> None:
+        self.hide()
+        self._return_keyboard()
+
+    def show_again(self) -> bool:
+        if not self.is_closed:
+            self.raise_to(self.focusWidget() or self)
+        return not self.is_closed
 
     def _end(self) -> None:
         self.is_closed = True
         self._soon.stop()
         self.stop()
+        self._return_keyboard()
+
+    def _return_keyboard(self) -> None:
         # Some desktops do not return the keyboard to the window.
         if (window := self.parentWidget()) is not None:
             window.window().activateWindow()
@@ -268,35 +284,34 @@ def thin_progress(spoken: str) -> QProgressBar:
 
 
 class ProgressPage(QWidget):
-    """Progress of a job that continues without the dialog."""
+    """Progress of a job that continues without the dialog, which `hide` hides or closes."""
 
-    def __init__(self, dialog: TaskDialog, title: str, stop: Callable[[], object]) -> None:
+    def __init__(self, dialog: TaskDialog, title: str, job: Job, hide: Callable[[], object]) -> None:
         super().__init__(dialog)
         self.setObjectName("writingPage")
         self.title = large_elided(title, self)
         self.bar = QProgressBar(self)
         self.bar.setObjectName("writingBar")
-        self.bar.setAccessibleName(self.tr("Progress of writing"))
-        self.bar.setRange(0, 1000)
+        self.bar.setAccessibleName(self.tr("Progress"))
         self.bar.setTextVisible(False)
         self.state = plain_label(self.tr("Starting …"), "writingState")
         buttons = QDialogButtonBox(self)
         self.stop = buttons.addButton(self.tr("&Stop"), Role.DestructiveRole)
-        self.stop.setToolTip(self.tr("Stops writing and removes the partial file"))
         self.stop.clicked.connect(lambda _: self.stop.setEnabled(False))
-        self.stop.clicked.connect(lambda _: stop())
+        self.stop.clicked.connect(lambda _: job.cancel())
         self.hide_button = buttons.addButton(self.tr("Run in &background"), Role.RejectRole)
         self.hide_button.setToolTip(self.tr("Progress is shown in Activity"))
-        self.hide_button.clicked.connect(dialog.reject)
+        self.hide_button.clicked.connect(lambda _: hide())
         for button in (self.stop, self.hide_button):
             button.setAutoDefault(False)
         lay(QVBoxLayout(self), self.title, self.bar, self.state, 1, buttons, margins=PAGE_MARGINS, spacing=10)
         dialog.show_page(self, SMALL_PAGE)
         self.hide_button.setFocus()
 
-    def show_progress(self, share: int, words: str) -> None:
-        self.bar.setValue(share)
-        self.state.setText(words or self.tr("Starting …"))
+    def show_progress(self, job: Job, words: str = "") -> None:
+        self.bar.setRange(0, int(bool(job.total_amount) or playback.reduced()) * 1000)
+        self.bar.setValue(1000 * job.done_amount // max(job.total_amount, 1))
+        self.state.setText(" · ".join(filter(None, (words, pace_text(job)))) or self.tr("Running …"))
 
 
 class ResultPage(QWidget):
@@ -313,12 +328,18 @@ class ResultPage(QWidget):
         self.button = QPushButton(self.tr("&Close"), self)
         self.button.setObjectName("resultClose")
         self.button.clicked.connect(dialog.accept)
-        buttons = QDialogButtonBox(self)
+        self._buttons = buttons = QDialogButtonBox(self)
         buttons.addButton(self.button, Role.AcceptRole)
         lay(QVBoxLayout(self), self.title, (area, 1), buttons, margins=PAGE_MARGINS, spacing=10)
         dialog.show_page(self, RESULT_PAGE)
         self.button.setDefault(True)
         self.button.setFocus()
+
+    def add_button(self, words: str, act: Callable[[], object]) -> None:
+        """Add a button that closes the dialog and acts."""
+        button = self._buttons.addButton(words, Role.ActionRole)
+        button.clicked.connect(self.button.click)
+        button.clicked.connect(lambda _: act())
 
 
 def large_elided(text: str, parent: QWidget) -> Elided:

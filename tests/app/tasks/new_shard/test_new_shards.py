@@ -160,7 +160,7 @@ def test_going_on_in_the_background(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Escape closes the dialog, not the job; the result is reported and nothing is opened."""
+    """Escape hides the dialog, not the job; it can be shown again; the result is reported and nothing is opened."""
     begun, free = threading.Event(), threading.Event()
     hold(monkeypatch, begun, free)
     sheet = open_sheet(numbered, format="des")
@@ -171,9 +171,16 @@ def test_going_on_in_the_background(
     (job,) = [one for one in session.jobs.open_jobs if one.title]
     QTest.keyClick(sheet, Qt.Key.Key_Escape)
     assert not sheet.isVisible()
+    assert job.show()
+    qtbot.waitUntil(lambda: sheet.isVisible() and sheet.writing.state.text().startswith("5 of 12 objects"))
+    sheet.writing.hide_button.click()
+    assert not sheet.isVisible()
     with qtbot.waitSignal(session.succeeded) as told:
         free.set()
     assert told.args == [job.note]
+    assert not job.show()
+    assert "new.des · " in job.details
+    assert job.open_result is not None
     assert f"{(tmp_path / 'new.des').stat().st_size:,} bytes" in job.note
     assert session.shard is None
 
