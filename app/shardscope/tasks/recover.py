@@ -201,7 +201,8 @@ class RecoverTask(QObject):
             title=self.tr("Search for intact objects") if folder is None else self.tr("Recover objects"),
         )
         if sheet.job is not None:
-            sheet.job.unit, sheet.job.show = "byte", sheet.show_again
+            show_shard, shard = self._session.documents.show_shard, self._session.shard
+            sheet.job.unit, sheet.job.show = "byte", lambda: show_shard(shard) and sheet.show_again()
         return sheet.job
 
     def _progressed(self, job: Job) -> None:
