@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import Remedy, SourceChanged, SourceError, UsageError, reported_as
+from shardcore.model.text import iso_text
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_at_once, read_side_file
@@ -297,7 +298,7 @@ class Audit:
 
     def note(self, path: Path, verb: str, keys: Sequence[str], **facts: Any) -> None:
         """Append an entry to the audit log of a file, and sync it; `facts` are additional JSON members."""
-        time = self.time or datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        time = self.time or iso_text(datetime.now(UTC), "milliseconds")
         given = {"reason": self.reason, "who": self.who, "ticket": self.ticket}
         line = {"time": time, "verb": verb, "file": real_path(path).name, "keys": list(keys), **given, **facts}
         _append_audit(path, json.dumps(line).encode() + b"\n")

@@ -200,9 +200,14 @@ class RecoverTask(QObject):
             pool=Pool.CPU,
             title=self.tr("Search for intact objects") if folder is None else self.tr("Recover objects"),
         )
+        document = self._session.document
+
+        def show() -> bool:
+            self._session.documents.show(document)
+            return sheet.show_again()
+
         if sheet.job is not None:
-            show_shard, shard = self._session.documents.show_shard, self._session.shard
-            sheet.job.unit, sheet.job.show = "byte", lambda: show_shard(shard) and sheet.show_again()
+            sheet.job.unit, sheet.job.show = "byte", show
         return sheet.job
 
     def _progressed(self, job: Job) -> None:

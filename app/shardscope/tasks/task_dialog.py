@@ -204,7 +204,9 @@ class TaskDialog(QDialog):
 
     def show_again(self) -> bool:
         if not self.is_closed:
-            self.raise_to(self.focusWidget() or self)
+            self.show()
+            self.raise_()
+            self.activateWindow()
         return not self.is_closed
 
     def _end(self) -> None:

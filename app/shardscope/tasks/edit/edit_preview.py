@@ -164,8 +164,8 @@ def put_back(path: Path, progress: Progress = no_progress, *, left: str = "") ->
             with FileSource(path) as source:
                 if source.identity != left:
                     raise SourceChanged(f"{path} was changed by another program")
-        left = interrupted_edit(path)
-        if left is not None and not left.kept:
+        found = interrupted_edit(path)
+        if found is not None and not found.kept:
             finish(path, keep=False, progress=report)
         else:
             undo(path, report)

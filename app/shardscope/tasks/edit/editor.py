@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, Depth, Report, Severity, Shard, SourceChanged, Span, UsageError
 from shardcore.model.options import Option
-from shardcore.model.text import plural, shown
+from shardcore.model.text import iso_text, plural, shown
 from shardcore.sources.patched_source import Change
 from shardcore.writing.declaration import EditSubject, Verb
 from shardcore.writing.in_place import make_rewrites
@@ -344,7 +344,7 @@ class Editor(QObject):
         self._after: EditOutcome | None = None
         self._histories: dict[str, _History] = {}
         self.sheet: EditDialog | None = None
-        self.now: Callable[[], str] = lambda: datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        self.now: Callable[[], str] = lambda: iso_text(datetime.now(UTC))
         session.opened.connect(self._opened)
         session.documents.failed.connect(lambda _: setattr(self, "_after", None))
 

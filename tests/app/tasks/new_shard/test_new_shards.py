@@ -71,7 +71,9 @@ def test_written_as_the_library_writes(
     choose(sheet, options)
     sheet.place.line.setText(str(tmp_path / "out" / name))
     wait_planned(qtbot, sheet)
-    planned = sheet.plan.planned
+    planned, proposed = sheet.plan.planned, {"created", "date", "keep_date"}
+    options = options | {name: value for name, value in sheet.work.target.options.items() if name in proposed}
+    assert bool(proposed & set(options)) is (format in ("des", "mdb"))
     # An empty file has no chunk, and a xorb has nothing else.
     assert planned.objects == {"xorb": 11, "bloscpack": 3}.get(format, 12)
     assert sheet.place.folder is (format == "bloscpack")
