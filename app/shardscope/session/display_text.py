@@ -7,6 +7,7 @@ import math
 import re
 import time
 from collections.abc import Mapping
+from datetime import timedelta
 from enum import Enum
 from types import MappingProxyType
 
@@ -296,12 +297,11 @@ def pace_text(job: Job) -> str:
     if job.state.ended or not rate or now - job.started < 1:
         return ""
     amount = size_text(round(rate)) if job.unit == "byte" else f"{rate:,.{int(rate < 10)}f} {job.unit}s"
-    left = math.ceil((job.total_amount - job.done_amount) / rate)
+    left = (job.total_amount - job.done_amount) / rate
     parts = f"{amount}/s" if job.unit else "", f"{clock_text(left)} left" if left > 0 else ""
     return " · ".join(filter(None, parts))
 
 
-def clock_text(seconds: int) -> str:
-    """Return a duration as `0:42` or `1:02:03`."""
-    hours, rest = divmod(seconds, 3600)
-    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+def clock_text(seconds: float) -> str:
+    """Return `0:42` or `1:02:03`."""
+    return str(timedelta(seconds=math.ceil(seconds))).removeprefix("0:").removeprefix("0")

@@ -148,7 +148,6 @@ class TaskDialog(QDialog):
         kind: str = "preview",
         pool: Pool = Pool.CPU,
         priority: JobPriority = JobPriority.SCREEN,
-        title: str = "",
     ) -> None:
         """Run `work` in a job that ends with the dialog, then `take` its result; a newer job of a kind replaces it.
 
@@ -168,7 +167,7 @@ class TaskDialog(QDialog):
                 (failed or self.show_error)(error)
 
         self._checks.add(kind)
-        job = self.session.jobs.submit(work, key=(kind, self), pool=pool, priority=priority, title=title, done=done)
+        job = self.session.jobs.submit(work, key=(kind, self), pool=pool, priority=priority, done=done)
 
     @property
     def busy(self) -> bool:
@@ -288,15 +287,23 @@ def thin_progress(spoken: str) -> QProgressBar:
 class ProgressPage(QWidget):
     """Progress of a job that continues without the dialog, which `hide` hides or closes."""
 
-    def __init__(self, dialog: TaskDialog, title: str, job: Job, hide: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        dialog: TaskDialog,
+        title: str,
+        job: Job,
+        hide: Callable[[], object],
+        words: Callable[[], str] = lambda: "",
+    ) -> None:
         super().__init__(dialog)
+        self._job, self._words = job, words
         self.setObjectName("writingPage")
         self.title = large_elided(title, self)
         self.bar = QProgressBar(self)
         self.bar.setObjectName("writingBar")
         self.bar.setAccessibleName(self.tr("Progress"))
         self.bar.setTextVisible(False)
-        self.state = plain_label(self.tr("Starting …"), "writingState")
+        self.state = plain_label("", "writingState")
         buttons = QDialogButtonBox(self)
         self.stop = buttons.addButton(self.tr("&Stop"), Role.DestructiveRole)
         self.stop.clicked.connect(lambda _: self.stop.setEnabled(False))
@@ -309,11 +316,14 @@ class ProgressPage(QWidget):
         lay(QVBoxLayout(self), self.title, self.bar, self.state, 1, buttons, margins=PAGE_MARGINS, spacing=10)
         dialog.show_page(self, SMALL_PAGE)
         self.hide_button.setFocus()
+        dialog.session.jobs.changed.connect(self._changed)
+        self._changed(job)
 
-    def show_progress(self, job: Job, words: str = "") -> None:
-        self.bar.setRange(0, int(bool(job.total_amount) or playback.reduced()) * 1000)
-        self.bar.setValue(1000 * job.done_amount // max(job.total_amount, 1))
-        self.state.setText(" · ".join(filter(None, (words, pace_text(job)))) or self.tr("Running …"))
+    def _changed(self, job: Job) -> None:
+        if job is self._job and not job.state.ended:
+            self.bar.setRange(0, int(bool(job.total_amount) or playback.reduced()) * 1000)
+            self.bar.setValue(1000 * job.done_amount // max(job.total_amount, 1))
+            self.state.setText(" · ".join(filter(None, (self._words(), pace_text(job)))) or self.tr("Running …"))
 
 
 class ResultPage(QWidget):

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import RequestLog
-from shardscope.session.display_text import error_text, pace_text
+from shardscope.session.display_text import clock_text, error_text, pace_text
 from shardscope.session.jobs import Job, Jobs, JobState, alive
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
@@ -64,7 +64,7 @@ def _time_text(job: Job) -> str:
     if not job.started:
         return ""
     seconds = (job.ended or time.monotonic()) - job.started
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60}:{int(seconds) % 60:02} min"
+    return f"{seconds:.1f} s" if seconds < 60 else clock_text(seconds)
 
 
 def _result_text(job: Job) -> str:
@@ -168,7 +168,6 @@ class JobDialog(TaskDialog):
             return
         if job in self.session.jobs.open_jobs:
             self.progress = self.progress or ProgressPage(self, job.title, job, self.reject)
-            self.progress.show_progress(job)
             return
         verdict, tone = f"{SIGNS[job.state]} {job.state.value} · {_time_text(job)}", _TONES.get(job.state, "muted")
         text = "\n".join(filter(None, (_result_text(job), job.details)))

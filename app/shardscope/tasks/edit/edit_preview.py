@@ -35,6 +35,8 @@ MOST_LINES = 2_000
 Make = Callable[[bool, Progress], None]
 """Function that runs an edit; its arguments are whether to keep the old bytes, and progress."""
 
+Undo = Callable[[str, Progress], None]
+
 
 @dataclass(frozen=True, slots=True)
 class EditRequest:
@@ -80,6 +82,7 @@ class Proposal:
         kept: Consequences without and with an undo file; empty if there is no choice.
         asked: Request that it answers; None for typed bytes and undo.
         undoes: Whether it undoes an edit.
+        undo: Undoes it, if the identity of the file is still the given one.
         again: Computes the same edit for the present file.
     """
 
@@ -94,7 +97,7 @@ class Proposal:
     remark: str = ""
     asked: EditRequest | None = None
     undoes: bool = False
-    rewrites: tuple[Rewrite, ...] = ()
+    undo: Undo | None = None
     again: Callable[[Shard], Proposal] | None = None
 
     @property
@@ -150,14 +153,14 @@ def propose_undo(shard: Shard) -> Proposal:
         raise UsageError("only local files can be changed in place")
     journal, edit = planned_undo(shard.source)
     state = "" if journal.done else "That edit was interrupted: the file may be partly changed."
-    undone = _of_edit(edit, lambda _, progress: put_back(edit.path, progress))
+    undone = _of_edit(edit, lambda _, progress: put_back(edit.path, "", progress))
     return replace(undone, remark=state, undoes=True)
 
 
-def put_back(path: Path, progress: Progress = no_progress, *, left: str = "") -> None:
+def put_back(path: Path, left: str, progress: Progress = no_progress) -> None:
     """Undo the last edit, or finish an interrupted one that has no undo file. Cannot be cancelled.
 
-    Raises `SourceChanged` if the identity of the file is not `left`.
+    Raises `SourceChanged` if the identity of the file is not `left`, unless that is empty.
     """
     with _uncancellable(progress) as report, locked(path):
         if left:
@@ -197,7 +200,8 @@ def _uncancellable(progress: Progress) -> Iterator[Progress]:
 
 def _of_edit_with_undo(edit: Edit) -> Proposal:
     check_names(edit.path, hard_links=False)
-    return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
+    found = _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
+    return replace(found, undo=partial(put_back, edit.path))
 
 
 def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = ()) -> Proposal:
@@ -259,7 +263,9 @@ def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
         proposed,
         lambda _, progress: make_rewrites(rewrites, progress=progress),
         remark=f"The shard itself is unchanged. {remark}".strip(),
-        rewrites=tuple(rewrites),
+        undo=lambda _, progress: make_rewrites(
+            [replace(one, old=one.new, new=one.old) for one in rewrites], progress=progress
+        ),
     )
 
 

@@ -28,7 +28,6 @@ from shardcore.model.options import Option
 from shardcore.model.text import iso_text, plural, shown
 from shardcore.sources.patched_source import Change
 from shardcore.writing.declaration import EditSubject, Verb
-from shardcore.writing.in_place import make_rewrites
 from shardcore.writing.journal import Journal
 from shardscope.session.byte_marks import Proposed
 from shardscope.session.display_text import cut_end, cut_middle, failure, range_words
@@ -393,15 +392,14 @@ class Editor(QObject):
     @property
     def last_edit(self) -> str:
         """Name of the edit that `undo` undoes; it ends with `…` if that asks first, and is empty if there is none."""
-        if self._switch.edit_permission.interrupted or not self._history().made:
-            what = self._switch.edit_permission.last_edit
-            return f"{what}…" if what else ""
-        return self._history().made[-1].what
+        permission, made = self._switch.edit_permission, self._history().made
+        if made and not permission.interrupted:
+            return made[-1].what
+        return permission.last_edit and f"{permission.last_edit}…"
 
     @property
     def last_undone(self) -> str:
-        undone = self._history().undone
-        return undone[-1].what if undone else ""
+        return undone[-1].what if (undone := self._history().undone) else ""
 
     def undo(self, uri: str = "") -> None:
         """Undo the last edit at once if this window made it and no other program changed the file; otherwise ask."""
@@ -411,40 +409,30 @@ class Editor(QObject):
             self.ask_undo()
             return
         last = history.made[-1]
-
-        def work(job: Job) -> None:
-            if last.rewrites:
-                make_rewrites([replace(one, old=one.new, new=one.old) for one in last.rewrites], progress=job.progress)
-            else:
-                put_back(Path(uri), job.progress, left=history.left)
-
-        def undone() -> None:
-            history.undone.append(history.made.pop())
+        undo, asked = last.undo, last.asked
+        assert undo is not None
 
         def changed() -> None:
-            asked = last.asked
-            self.ask(asked.verb, back=True, keys=tuple(asked.keys)) if last.rewrites and asked else self.ask_undo()
+            if asked is not None and asked.verb.back:
+                self.ask(asked.verb, back=not asked.back, keys=tuple(asked.keys))
+            else:
+                self.ask_undo()
 
-        self._run(work, f"undo: {last.what}", self._undone(Path(uri).name), uri=uri, then=undone, changed=changed)
+        self._run(
+            lambda job: undo(history.left, job.progress),
+            f"undo: {last.what}",
+            self._undone(Path(uri).name),
+            uri=uri,
+            then=lambda: history.undone.append(history.made.pop()),
+            changed=changed,
+        )
 
     def redo(self) -> None:
-        history, shard = self._history(), self._session.shard
-        if not history.undone or shard is None or self._switch.why_not:
+        shard, undone = self._session.shard, self._history().undone
+        if shard is None or self._switch.why_not or not undone or (again := undone[-1].again) is None:
             return
-        last = history.undone[-1]
-        assert last.again is not None
-        again = last.again
-
-        def work(job: Job) -> Proposal:
-            found = again(shard)
-            found.make(True, job.progress)
-            return found
-
-        def redone() -> None:
-            history.made.append(history.undone.pop())
-
-        text = self.tr("{0} was changed: {1}").format(Path(self._session.uri).name, last.what)
-        self._run(work, last.what, EditOutcome(text, action=self.tr("Undo"), do=self.undo), stops=True, then=redone)
+        make = lambda keep, progress: again(shard).make(keep, progress)  # noqa: E731
+        self._go(replace(undone[-1], make=make), keep=True, redone=True)
 
     def _show(self, task: EditTask) -> EditDialog:
         if self.sheet is not None:
@@ -471,17 +459,17 @@ class Editor(QObject):
 
     # --- run ---
 
-    def _go(self, proposal: Proposal, keep: bool) -> None:
+    def _go(self, proposal: Proposal, keep: bool, *, redone: bool = False) -> None:
         uri, history = self._session.uri, self._history()
         text = self.tr("{0} was changed: {1}").format(proposal.name or Path(uri).name, proposal.what)
         news = EditOutcome(text) if not proposal.undoes else self._undone(Path(uri).name)
-        kept = bool(proposal.rewrites) or (keep and bool(proposal.kept))
-        if kept:
+        undoable = proposal.undo is not None and (keep or not proposal.kept)
+        if undoable:
             news = EditOutcome(text, action=self.tr("Undo"), do=lambda: self.undo(uri))
 
         def made() -> None:
-            history.undone.clear()
-            if kept:
+            history.undone.pop() if redone else history.undone.clear()
+            if undoable:
                 # `make` may hold temporary files open.
                 history.made.append(replace(proposal, rows=(), proposed={}, make=lambda *_: None))
             elif not proposal.undoes:
@@ -501,7 +489,9 @@ class Editor(QObject):
         else:
             what, news = f"undo the edit of {name}", self._undone(name)
         history = self._history(uri)
-        return self._run(lambda job: put_back(Path(uri), job.progress), what, news, uri=uri, then=history.made.clear)
+        return self._run(
+            lambda job: put_back(Path(uri), "", job.progress), what, news, uri=uri, then=history.made.clear
+        )
 
     def _undone(self, name: str) -> EditOutcome:
         return EditOutcome(self.tr("{0} restored to its state before the edit").format(name))

@@ -424,20 +424,13 @@ class NewShardDialog(TaskDialog):
             self.write_wanted.emit()
 
     def begin_writing(self, name: str, job: Job, stage: JobStage) -> None:
-        page = self.writing = ProgressPage(self, self.tr("Writing {0}").format(name), job, self.run_in_background)
-        page.stop.setToolTip(self.tr("Stops writing and removes the partial file"))
-        job.show = self.show_again
-
-        def look() -> None:
+        def words() -> str:
             done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
-            page.show_progress(job, self.tr("Verifying …") if stage.verifying else done)
-            if job.state.ended:
-                clock.stop()
+            return self.tr("Verifying …") if stage.verifying else done
 
-        clock = QTimer(page)
-        clock.setInterval(LOOK_MILLISECONDS)
-        clock.timeout.connect(look)
-        clock.start()
+        page = ProgressPage(self, self.tr("Writing {0}").format(name), job, self.run_in_background, words)
+        page.stop.setToolTip(self.tr("Stops writing and removes the partial file"))
+        self.writing, job.show = page, self.show_again
 
     def show_written(self, packed: Packed, name: str) -> None:
         """Show the result; close the dialog if there is nothing to read."""
