@@ -303,5 +303,4 @@ def pace_text(job: Job) -> str:
 
 
 def clock_text(seconds: float) -> str:
-    """Return `0:42` or `1:02:03`."""
     return str(timedelta(seconds=math.ceil(seconds))).removeprefix("0:").removeprefix("0")

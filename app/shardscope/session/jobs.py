@@ -105,7 +105,6 @@ class Job:
         done_amount: Progress in any unit, of `total_amount`, which is 0 while unknown.
         unit: Noun of that unit, such as `byte`; empty if it has no name.
         show: Shows the dialog of the job again; returns False if that was closed.
-        open_result: Opens what the job wrote.
         background: Whether the job continues, and its result waits, while another document is shown.
         completes: Whether closing the window waits for the job instead of cancelling it.
         started: Value of `time.monotonic()` at the start, 0 before; `ended` likewise.
@@ -162,8 +161,6 @@ class Job:
 
 
 class _Courier(QObject):
-    """Carries reports to the GUI thread by queued signals."""
-
     reported = Signal()
     progressed = Signal(object)
 

@@ -238,14 +238,14 @@ class UndoActions(QObject):
         return self._sandbox if self._sandbox.on else self._typed
 
     def update(self) -> None:
-        changes, undone = self._steps.changes, self._steps.undone
+        changes, undone, editor = self._steps.changes, self._steps.undone, self._editor
         why_not = "" if changes else self._why_not()
-        what = changes[-1].what if changes else self._editor.last_edit
-        again = undone[-1].what if undone else "" if changes or self._switch.why_not else self._editor.last_undone
+        what = changes[-1].what if changes else editor.last_edit
+        again = undone[-1].what if undone else "" if changes or self._switch.why_not else editor.last_undone
         for action, word, one in ((self.undo, self.tr("&Undo"), what), (self.redo, self.tr("&Redo"), again)):
-            action.setText(f"{word}: {shown(cut_end(one, MOST_NAMED)).replace('&', '&&')}" if one else word)
+            action.setText(f"{word}: {shown(cut_end(one, 60)).replace('&', '&&')}" if one else word)
             action.setEnabled(bool(one))
-        self.undo.setEnabled(bool(what) and not why_not)
+        self.undo.setDisabled(not what or bool(why_not))
         self.undo.setToolTip(tip(why_not))
 
     def _why_not(self) -> str:
@@ -254,12 +254,9 @@ class UndoActions(QObject):
             # An interrupted edit can be undone even in a damaged file.
             finish = self.tr("The interrupted edit has no undo file: it can only be finished")
             return "" if permission.interrupted.kept else finish
-        nothing = "" if self._editor.last_edit else self.tr("There is nothing to undo")
-        return permission.why_not or nothing or ("" if self._switch.allowed else self._switch.why_not)
-
-
-MOST_NAMED = 60
-"""Maximum number of characters by which *Undo* names an edit."""
+        return permission.why_not or (
+            self.tr("There is nothing to undo") if not self._editor.last_edit else self._switch.why_not
+        )
 
 
 class EditShell(QObject):

@@ -347,7 +347,6 @@ class ExtractTask(QObject):
 
 
 def _going_on(wanted: ExtractionRequest) -> ExtractionRequest:
-    """Return the request with existing files skipped instead of refused."""
     if wanted.options.conflict is not Conflict.ERROR:
         return wanted
     return replace(wanted, options=replace(wanted.options, conflict=Conflict.SKIP))

@@ -64,8 +64,6 @@ def _error(hit: KeyHit) -> str:
 
 
 class FindKeyDialog(TaskDialog):
-    """Key, folder, and the hits, which are listed while the search runs; *Find* becomes *Cancel* meanwhile."""
-
     name = "findKeyDialog"
     words = "Find key in folder"
     modal = of_file = False

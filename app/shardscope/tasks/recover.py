@@ -89,7 +89,6 @@ class RecoverDialog(TaskDialog):
         ask_folder(self, title, take, start=str(self.request.folder)).setObjectName("salvageFolder")
 
     def run(self, folder: Path | None) -> None:
-        """Search the objects, and extract them to `folder`, which is new or empty, if it is given."""
         raw, self._writing = bool(self.raw.value()), folder is not None
         self.retry.hide()
         self.take.setEnabled(False)

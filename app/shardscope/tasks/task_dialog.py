@@ -181,17 +181,14 @@ class TaskDialog(QDialog):
             if (job := self.running(kind)) is not None:
                 job.cancel()
 
-    def preview(self) -> None:
-        """Compute the preview; called after a pause in typing."""
+    def preview(self) -> None: ...
 
-    def refresh(self) -> None:
-        """Enable buttons."""
+    def refresh(self) -> None: ...
 
     def take_files(self, paths: Iterable[str]) -> None:
         """Take files that were dropped on the form, with `setAcceptDrops`."""
 
     def close_with_file(self) -> None:
-        """Close the dialog because its file was closed."""
         if self.isVisible() or not self.session.documents.switching:
             self.reject()
 
@@ -233,7 +230,6 @@ class TaskDialog(QDialog):
     # --- sizes and pages ---
 
     def fit(self, *, shrink: bool = False) -> None:
-        """Make room for the form, up to the size of the window."""
         column, around = self._column, self.parentWidget()
         column.activate()
         # Before a dialog is shown, its size is that at 100 %.
@@ -348,7 +344,6 @@ class ResultPage(QWidget):
         self.button.setFocus()
 
     def add_button(self, words: str, act: Callable[[], object]) -> None:
-        """Add a button that closes the dialog and acts."""
         button = self._buttons.addButton(words, Role.ActionRole)
         button.clicked.connect(self.button.click)
         button.clicked.connect(lambda _: act())

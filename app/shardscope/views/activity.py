@@ -147,8 +147,6 @@ class JobDelegate(CellDelegate):
 
 
 class JobDialog(TaskDialog):
-    """Progress of a job, and its result."""
-
     name = "jobDialog"
     words = "Activity"
     modal = of_file = False
@@ -221,7 +219,6 @@ class JobList(QWidget):
             job.cancel()
 
     def show_job(self, job: Job) -> QDialog | None:
-        """Show the dialog of a job again, or one with its progress or result."""
         if job.show is not None and alive(job.show) and job.show():
             return None
         dialog = JobDialog(job, self._session, self.window())

@@ -22,8 +22,6 @@ ROOM = 9
 
 
 class EditActions(QObject):
-    """Menu actions for editing; `verbs` maps `(verb, is reverted)` to its action."""
-
     def __init__(self, switch: EditSwitch, editor: Editor, typed: TypedBytes, parent: QObject) -> None:
         super().__init__(parent)
         self._switch = switch

@@ -83,7 +83,6 @@ class Proposal:
         asked: Request that it answers; None for typed bytes and undo.
         undoes: Whether it undoes an edit.
         undo: Undoes it, if the identity of the file is still the given one.
-        again: Computes the same edit for the present file.
     """
 
     what: str
@@ -158,10 +157,7 @@ def propose_undo(shard: Shard) -> Proposal:
 
 
 def put_back(path: Path, left: str, progress: Progress = no_progress) -> None:
-    """Undo the last edit, or finish an interrupted one that has no undo file. Cannot be cancelled.
-
-    Raises `SourceChanged` if the identity of the file is not `left`, unless that is empty.
-    """
+    """Undo the last edit if the file has the identity `left` or that is empty; finish one without undo file."""
     with _uncancellable(progress) as report, locked(path):
         if left:
             with FileSource(path) as source:

@@ -507,10 +507,7 @@ class Editor(QObject):
         uri: str = "",
         changed: Callable[[], object] | None = None,
     ) -> Job:
-        """Change the file in a lasting job, then reopen it; `stops`: cancelling leaves the file unchanged.
-
-        `changed` is called if nothing was written because another program had changed the file.
-        """
+        """Change the file in a lasting job, then reopen it; `stops`: cancelling leaves the file unchanged."""
         session, shard, name = self._session, self._session.shard, Path(uri or self._session.uri).name
         session.watch.hold(held=True)
 
@@ -527,6 +524,7 @@ class Editor(QObject):
             elif isinstance(error, (SourceChanged, UsageError)) or (after.bad and shard is None):
                 # Nothing was written, or no file is open that could be reopened.
                 session.watch.hold(held=False)
+                # Another program had changed the file.
                 if isinstance(error, SourceChanged) and changed is not None:
                     changed()
                 else:
@@ -580,7 +578,6 @@ class Editor(QObject):
 
 
 def _keys(shard: Shard, rows: RowRanges, job: Job) -> tuple[tuple[str, ...], int]:
-    """Return the distinct keys of some rows, and the number of rows without a key."""
     found: dict[str, None] = {}
     left_out = 0
     for piece in rows.pieces():

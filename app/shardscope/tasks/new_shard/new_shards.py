@@ -433,7 +433,6 @@ class NewShardDialog(TaskDialog):
         self.writing, job.show = page, self.show_again
 
     def show_written(self, packed: Packed, name: str) -> None:
-        """Show the result; close the dialog if there is nothing to read."""
         report = packed.report
         if not (packed.notes or packed.removed or packed.skipped or (report is not None and report.findings)):
             self.accept()
@@ -460,7 +459,6 @@ class NewShardDialog(TaskDialog):
     # --- events ---
 
     def reject(self) -> None:
-        """Close the dialog, or hide it while it writes."""
         writes = self.writing is not None and self.pages.currentWidget() is self.writing
         self.run_in_background() if writes else super().reject()
 
