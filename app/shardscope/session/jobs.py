@@ -104,7 +104,7 @@ class Job:
         lasting: Whether the job continues when its shard is closed.
         done_amount: Progress in any unit, of `total_amount`, which is 0 while unknown.
         unit: Noun of that unit, such as `byte`; empty if it has no name.
-        show: Shows the dialog of the job again; returns False if that was closed.
+        show: Shows the dialog of the job again, until that is closed.
         background: Whether the job continues, and its result waits, while another document is shown.
         completes: Whether closing the window waits for the job instead of cancelling it.
         started: Value of `time.monotonic()` at the start, 0 before; `ended` likewise.
@@ -130,7 +130,7 @@ class Job:
     background: bool = False
     completes: bool = False
     resume: Callable[[], object] | None = None
-    show: Callable[[], bool] | None = None
+    show: Callable[[], object] | None = None
     open_result: Callable[[], object] | None = None
     started: float = 0.0
     ended: float = 0.0

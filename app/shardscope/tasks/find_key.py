@@ -158,7 +158,8 @@ class FindKeyDialog(TaskDialog):
             lasting=True,
             done=self._ended,
         )
-        job.unit, job.show = "file", self.show_again
+        job.unit = "file"
+        self.show_in_activity(job)
         self.refresh()
 
     def _ended(self, result: tuple[int, int] | None, error: BaseException | None) -> None:

@@ -116,11 +116,12 @@ class RecoverDialog(TaskDialog):
             title=self.tr("Search for intact objects") if folder is None else self.tr("Recover objects"),
         )
         if job is not None:
-            job.unit, job.show = "byte", self.show_again
+            job.unit = "byte"
+            self.show_in_activity(job)
 
-    def show_again(self) -> bool:
+    def show_again(self) -> None:
         self.session.documents.show(self._document)
-        return super().show_again()
+        super().show_again()
 
     def _progressed(self, job: Job) -> None:
         if job is self.job and not job.state.ended:

@@ -198,12 +198,15 @@ class TaskDialog(QDialog):
         self.hide()
         self._return_keyboard()
 
-    def show_again(self) -> bool:
-        if not self.is_closed:
-            self.show()
-            self.raise_()
-            self.activateWindow()
-        return not self.is_closed
+    def show_in_activity(self, job: Job) -> None:
+        job.show = self.show_again
+        # Otherwise dialog and job keep each other, and a thread may be the one to collect them.
+        self.finished.connect(lambda _: setattr(job, "show", None))
+
+    def show_again(self) -> None:
+        self.show()
+        self.raise_()
+        self.activateWindow()
 
     def _end(self) -> None:
         self.is_closed = True

@@ -219,7 +219,8 @@ class JobList(QWidget):
             job.cancel()
 
     def show_job(self, job: Job) -> QDialog | None:
-        if job.show is not None and alive(job.show) and job.show():
+        if job.show is not None and alive(job.show):
+            job.show()
             return None
         dialog = JobDialog(job, self._session, self.window())
         dialog.show()

@@ -430,7 +430,8 @@ class NewShardDialog(TaskDialog):
 
         page = ProgressPage(self, self.tr("Writing {0}").format(name), job, self.run_in_background, words)
         page.stop.setToolTip(self.tr("Stops writing and removes the partial file"))
-        self.writing, job.show = page, self.show_again
+        self.writing = page
+        self.show_in_activity(job)
 
     def show_written(self, packed: Packed, name: str) -> None:
         report = packed.report

@@ -173,14 +173,14 @@ def test_going_on_in_the_background(
     (job,) = [one for one in session.jobs.open_jobs if one.title]
     QTest.keyClick(sheet, Qt.Key.Key_Escape)
     assert not sheet.isVisible()
-    assert job.show()
+    job.show()
     qtbot.waitUntil(lambda: sheet.isVisible() and sheet.writing.state.text().startswith("5 of 12 objects"))
     sheet.writing.hide_button.click()
     assert not sheet.isVisible()
     with qtbot.waitSignal(session.succeeded) as told:
         free.set()
     assert told.args == [job.note]
-    assert not job.show()
+    assert job.show is None
     assert "new.des · " in job.details
     assert job.open_result is not None
     assert f"{(tmp_path / 'new.des').stat().st_size:,} bytes" in job.note
