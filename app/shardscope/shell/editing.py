@@ -225,8 +225,8 @@ class UndoActions(QObject):
         super().__init__(window)
         self._sandbox, self._typed, self._switch, self._editor = sandbox, typed, switch, editor
         self.undo, self.redo = QAction(window), QAction(window)
-        self.undo.setShortcut(QKeySequence("Ctrl+Z"))
-        self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
+        self.undo.setShortcuts(QKeySequence.StandardKey.Undo)
+        self.redo.setShortcuts(QKeySequence.StandardKey.Redo)
         self.undo.triggered.connect(lambda _: self._steps.undo() if self._steps.changes else editor.undo())
         self.redo.triggered.connect(lambda _: self._steps.redo() if self._steps.undone else editor.redo())
         for changed in (sandbox.changed, typed.changed, switch.changed, editor.news):

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
 
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_list import lessons, lessons_of
@@ -184,6 +184,12 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
     keys(window, "deadbe")
     undo = window.changing.undoing.undo
     assert undo.text() == "&Undo: 1 byte overwritten at 1502"
+    field = window.objects.findChild(QLineEdit)
+    field.setText("a")
+    field.insert("b")
+    QTest.keySequence(field, undo.shortcut())
+    assert (field.text(), typed.count) == ("a", 3), "text fields keep their own"
+    field.clear()
     QTest.keySequence(window, undo.shortcut())
     assert typed.count == 2
     assert window.hex.state.byte_at(1501) == 0xAD
