@@ -84,7 +84,6 @@ class Rate:
         self._done, self._at = done, now
 
     def now(self, now: float) -> float:
-        """Return the rate; it falls while there is no progress."""
         return self.per_second * math.exp(-max(now - self._at - SMOOTH_SECONDS, 0.0) / SMOOTH_SECONDS)
 
 

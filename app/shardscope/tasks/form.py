@@ -361,7 +361,6 @@ class FieldForm(QFormLayout):
         return name in self.fields
 
     def kept(self) -> dict[str, str]:
-        """Return all choices as texts, for `restore`."""
         found = {}
         for name, field in self.fields.items():
             value = field.option.default if field.value() is None else field.value()

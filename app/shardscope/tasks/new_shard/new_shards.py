@@ -589,7 +589,6 @@ def _seen(sheet: NewShardDialog) -> bool:
 
 
 def _named_format(target: NewShardTarget) -> str | None:
-    """Return the format with which to open the result; None to detect it."""
     found = format_of(target.format)
     return None if (found.begins or found.marks) and not target.folder else target.format
 
