@@ -168,8 +168,10 @@ def tombstone(
                 print_line(f"  {line if line[0] != '@' else '…'}")
     elif json:
         for one in rewrites:
-            sha256 = hashlib.sha256(one.new).hexdigest()
-            emit_json({"path": str(one.path), "objects": 0, "size": len(one.new), "sha256": sha256})
+            new = one.new or b""
+            emit_json(
+                {"path": str(one.path), "objects": 0, "size": len(new), "sha256": hashlib.sha256(new).hexdigest()}
+            )
     return 0
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Any
 
 from shardcore.errors import UsageError
-from shardcore.model.text import short
+from shardcore.model.text import iso_text, short
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -19,6 +21,8 @@ class OptionType(Enum):
     """A whole number ≥ 0; as text decimal or with `0x`."""
     SIZE = "size"
     """A number of bytes; as text with K, M or G for powers of 1024."""
+    TIME = "time"
+    """ISO 8601; as value also a `datetime` or Unix seconds."""
     FLAG = "flag"
     CHOICE = "choice"
     JSON = "json"
@@ -51,6 +55,7 @@ class Option:
         content: For writing: whether it provides the content, as text or as a value that the format checks, so that
             no other input is needed.
         path: Whether its text is a path.
+        proposed: Value with which a form begins instead of the default; `now` is the present time.
         flag: Placeholder of the command-line flag of that name; empty: the flag has no value; None: only `-O`.
     """
 
@@ -65,6 +70,7 @@ class Option:
     content: bool = False
     path: bool = False
     flag: str | None = None
+    proposed: Any = None
 
     def opens(self, given: Any) -> bool:
         if self.type is OptionType.JSON:
@@ -81,6 +87,7 @@ class Option:
             OptionType.SIZE: _size,
             OptionType.FLAG: _flag,
             OptionType.TEXT: _text,
+            OptionType.TIME: _time,
             OptionType.CHOICE: self._chosen,
         }[self.type]
         try:
@@ -135,6 +142,20 @@ def _flag(given: Any) -> bool:
     if text not in ("yes", "no", "true", "false", "1", "0"):
         raise ValueError("yes or no")
     return text in ("yes", "true", "1")
+
+
+def _time(given: Any) -> str:
+    """Return ISO 8601. A text is checked where it is used; a float and 10 digits are Unix seconds."""
+    if isinstance(given, date):
+        return given.isoformat().replace("+00:00", "Z")
+    if not isinstance(given, float):
+        text = _text(given)
+        if not re.fullmatch("[0-9]{10}", text):
+            return text
+    try:
+        return iso_text(datetime.fromtimestamp(float(given), UTC))
+    except (ValueError, OverflowError, OSError):
+        raise ValueError("a time in ISO 8601, or Unix seconds") from None
 
 
 def _text(given: Any) -> str:

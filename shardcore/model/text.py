@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from numbers import Integral, Real
 from typing import Any, SupportsInt
 
@@ -53,6 +54,11 @@ def size_text(size: int) -> str:
     power = min((size.bit_length() - 1) // 10, len(_UNITS))
     value = size / 1024**power
     return f"{value:.1f} {_UNITS[power - 1]}" if value < 100 else f"{value:,.0f} {_UNITS[power - 1]}"
+
+
+def iso_text(moment: datetime, unit: str = "auto") -> str:
+    """Return a time in ISO 8601, in UTC with `Z`; `unit` is the last unit shown, as in `datetime.isoformat`."""
+    return moment.isoformat(timespec=unit).replace("+00:00", "Z")
 
 
 def long_size(size: int) -> str:

@@ -16,6 +16,7 @@ from shardcore.errors import SourceChanged, UsageError, reported_as
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import Key, several
 from shardcore.model.options import OptionPurpose, read_options
+from shardcore.model.text import iso_text
 from shardcore.operations.description import Append, Audited, Delete, TombstoneEdit, Truncate, Undo
 from shardcore.operations.pack import Packed
 from shardcore.progress import Progress, no_progress
@@ -326,7 +327,7 @@ def put_tombstones(
 
     def computed() -> tuple[Rewrite, ...]:
         with opened() as shard:
-            now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+            now = iso_text(datetime.now(UTC))
             make = edit_for(shard, TOMBSTONE.name)
             values = {"reason": asked.reason, "by": asked.who, "ticket": asked.ticket}
             values["date"] = str(shard.chosen.get("date") or "")

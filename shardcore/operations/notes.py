@@ -27,7 +27,7 @@ from shardcore.errors import (
 )
 from shardcore.model.node import named
 from shardcore.model.span import SourceName, Span
-from shardcore.model.text import plural, short, visible
+from shardcore.model.text import iso_text, plural, short, visible
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.registry import format_of
 from shardcore.shards.shard import Shard
@@ -150,7 +150,7 @@ def add_note(shard: Shard, book: NoteBook, note: Note) -> NoteBook:
     if len(note.text) > MOST_LETTERS:
         raise UsageError(f"a note has at most {plural(MOST_LETTERS, 'character')}; this one has {len(note.text):,}")
     if not note.created:
-        note = replace(note, created=datetime.now(UTC).isoformat(timespec="seconds"))
+        note = replace(note, created=iso_text(datetime.now(UTC), "seconds"))
     return _stored_with(shard, book, lambda notes: (*(one for one in notes if one.span != note.span), note))
 
 

@@ -132,7 +132,7 @@ _TOMBSTONE = (
     Option("ticket", OptionType.TEXT, "Ticket or request.", OptionPurpose.EDIT),
     Option(
         "date",
-        OptionType.TEXT,
+        OptionType.TIME,
         "created_at of the objects, in ISO 8601; required if the shard does not contain it.",
         OptionPurpose.EDIT,
     ),

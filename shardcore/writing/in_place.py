@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import Remedy, SourceChanged, SourceError, UsageError, reported_as
+from shardcore.model.text import iso_text
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_at_once, read_side_file
@@ -297,7 +298,7 @@ class Audit:
 
     def note(self, path: Path, verb: str, keys: Sequence[str], **facts: Any) -> None:
         """Append an entry to the audit log of a file, and sync it; `facts` are additional JSON members."""
-        time = self.time or datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        time = self.time or iso_text(datetime.now(UTC), "milliseconds")
         given = {"reason": self.reason, "who": self.who, "ticket": self.ticket}
         line = {"time": time, "verb": verb, "file": real_path(path).name, "keys": list(keys), **given, **facts}
         _append_audit(path, json.dumps(line).encode() + b"\n")
@@ -358,7 +359,7 @@ class Rewrite:
         path: The file.
         what: Description of the change.
         old: Its present bytes; None if it does not exist yet.
-        new: Its new bytes.
+        new: Its new bytes; None removes it.
         shard: The shard to which it belongs; the shard is locked during the change, and names the audit log.
         verb: Kind of edit.
         keys: The objects.
@@ -367,15 +368,15 @@ class Rewrite:
     path: Path
     what: str
     old: bytes | None
-    new: bytes
+    new: bytes | None
     shard: Path
     verb: str = ""
     keys: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form of the change: both texts."""
-        old = self.old.decode("utf-8", "replace") if self.old is not None else None
-        return {"path": str(self.path), "what": self.what, "old": old, "new": self.new.decode("utf-8", "replace")}
+        texts = [one.decode("utf-8", "replace") if one is not None else None for one in (self.old, self.new)]
+        return {"path": str(self.path), "what": self.what, "old": texts[0], "new": texts[1]}
 
     def check(self, *, hard_links: bool = False) -> None:
         """Check that the file has not changed since `old` was read.
@@ -401,6 +402,10 @@ class Rewrite:
             SourceError: It cannot be written.
         """
         sweep(self.path.absolute().parent, stem_of(self.path))
+        if self.new is None:
+            with reported_as(f"cannot remove {self.path}"):
+                self.path.unlink()
+            return
         with TemporaryFile(self.path, like=self.path if self.old is not None else self.shard) as file:
             file.write(self.new)
             file.complete()
@@ -430,8 +435,8 @@ def make_rewrites(
             progress(number, len(rewrites))
             one.make()
             if audit is not None:
-                sizes = {"size_before": len(one.old or b""), "size_after": len(one.new)}
-                sha256 = hashlib.sha256(one.new).hexdigest()
+                sizes = {"size_before": len(one.old or b""), "size_after": len(one.new or b"")}
+                sha256 = hashlib.sha256(one.new or b"").hexdigest()
                 audit.note(one.shard, one.verb, one.keys, what=one.what, sidecar=one.path.name, **sizes, sha256=sha256)
             sync_folders([one.path.absolute().parent])
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import math
 import re
+import time
 from collections.abc import Mapping
+from datetime import timedelta
 from enum import Enum
 from types import MappingProxyType
 
@@ -12,8 +15,9 @@ from shardcore import FieldRole, Node, Remedy, ShardError, Span
 from shardcore.errors import reason_of
 from shardcore.model import details
 from shardcore.model.span import SourceName
-from shardcore.model.text import ends_text, long_size, range_text, without_marks
+from shardcore.model.text import ends_text, long_size, range_text, size_text, without_marks
 from shardcore.system import last_part
+from shardscope.session.jobs import Job
 
 LONGEST_NAME = 22
 
@@ -284,3 +288,19 @@ def failure(what: str, error: BaseException | None, name: str = "") -> str:
     if re.match(r"[A-Z][a-z]*\b", reason):
         reason = f"{reason[0].lower()}{reason[1:]}"
     return sentence(f"{what}: {reason}")
+
+
+def pace_text(job: Job) -> str:
+    """Return rate and time left of a running job, `12.3 MiB/s · 0:42 left`; empty in its first second."""
+    now = time.monotonic()
+    rate = job.rate.now(now)
+    if job.state.ended or not rate or now - job.started < 1:
+        return ""
+    amount = size_text(round(rate)) if job.unit == "byte" else f"{rate:,.{int(rate < 10)}f} {job.unit}s"
+    left = (job.total_amount - job.done_amount) / rate
+    parts = f"{amount}/s" if job.unit else "", f"{clock_text(left)} left" if left > 0 else ""
+    return " · ".join(filter(None, parts))
+
+
+def clock_text(seconds: float) -> str:
+    return str(timedelta(seconds=math.ceil(seconds))).removeprefix("0:").removeprefix("0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import threading
 import time
 from collections import deque
@@ -27,6 +28,9 @@ CPU_THREADS = 2
 """Number of threads for jobs that mostly compute."""
 
 PROGRESS_SECONDS = 0.05
+
+RATE_SECONDS = 0.5
+SMOOTH_SECONDS = 3.0
 
 SHUTDOWN_MILLISECONDS = 10_000
 
@@ -59,6 +63,30 @@ class JobState(Enum):
         return self not in (JobState.WAITING, JobState.RUNNING)
 
 
+@dataclass
+class Rate:
+    """Progress per second, smoothed over `SMOOTH_SECONDS`; 0 while unknown."""
+
+    per_second: float = 0.0
+    _done: int = 0
+    _at: float = 0.0
+
+    def add(self, done: int, now: float) -> None:
+        seconds = now - self._at
+        if not self._at or done < self._done:
+            self.per_second = 0.0
+        elif seconds < RATE_SECONDS:
+            return
+        else:
+            found = (done - self._done) / seconds
+            weight = 1 - math.exp(-seconds / SMOOTH_SECONDS) if self.per_second else 1.0
+            self.per_second += weight * (found - self.per_second)
+        self._done, self._at = done, now
+
+    def now(self, now: float) -> float:
+        return self.per_second * math.exp(-max(now - self._at - SMOOTH_SECONDS, 0.0) / SMOOTH_SECONDS)
+
+
 Work = Callable[["Job"], Any]
 Done = Callable[[Any, BaseException | None], None]
 
@@ -67,13 +95,15 @@ Done = Callable[[Any, BaseException | None], None]
 class Job:
     """One unit of work. It reports exactly once: a result, the error it raised, or `Cancelled`.
 
-    Its submitter sets `background`, `completes`, `resume` and `note`.
+    Its submitter sets `unit`, `background`, `completes`, `resume`, `show`, `open_result`, `note` and `details`.
 
     Attributes:
         key: A newer job with the same key in the same document cancels this one; None for no key.
         title: Shown in Activity; empty for jobs that are not listed.
         lasting: Whether the job continues when its shard is closed.
         done_amount: Progress in any unit, of `total_amount`, which is 0 while unknown.
+        unit: Noun of that unit, such as `byte`; empty if it has no name.
+        show: Shows the dialog of the job again, until that is closed.
         background: Whether the job continues, and its result waits, while another document is shown.
         completes: Whether closing the window waits for the job instead of cancelling it.
         started: Value of `time.monotonic()` at the start, 0 before; `ended` likewise.
@@ -93,9 +123,14 @@ class Job:
     total_amount: int = 0
     error: BaseException | None = None
     note: str = ""
+    details: str = ""
+    unit: str = ""
+    rate: Rate = field(default_factory=Rate)
     background: bool = False
     completes: bool = False
     resume: Callable[[], object] | None = None
+    show: Callable[[], object] | None = None
+    open_result: Callable[[], object] | None = None
     started: float = 0.0
     ended: float = 0.0
     _cancel: threading.Event = field(default_factory=threading.Event)
@@ -118,14 +153,13 @@ class Job:
         self.check()
         self.done_amount, self.total_amount = done, total
         now = time.monotonic()
+        self.rate.add(done, now)
         if self.title and (now - self._reported >= PROGRESS_SECONDS or done == total):
             self._reported = now
             self._jobs._courier.progressed.emit(self)
 
 
 class _Courier(QObject):
-    """Carries reports to the GUI thread by queued signals."""
-
     reported = Signal()
     progressed = Signal(object)
 

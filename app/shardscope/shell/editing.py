@@ -11,14 +11,15 @@ from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QLineEdit, QMainWindow, QMessageBox, QVBoxLayout
 
 from shardcore import ShardError, Span, UsageError
-from shardcore.model.text import plural, short
+from shardcore.model.text import plural, short, shown
 from shardcore.operations.recover import Salvage
 from shardcore.shards.salvage import Condition
 from shardcore.writing.journal import Journal
 from shardscope.learning.sandbox.banner import SandboxBanner, SandboxFrame
 from shardscope.learning.sandbox.panel import SandboxPanel
+from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.session.byte_marks import Proposed
-from shardscope.session.display_text import error_text, failure, offset_words
+from shardscope.session.display_text import cut_end, error_text, failure, offset_words
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import TraceWalk
 from shardscope.session.session import Session
@@ -215,6 +216,49 @@ MOST_FILLED = 16 << 20
 """Maximum number of bytes filled at once."""
 
 
+class UndoActions(QObject):
+    """*Undo* and *Redo* of the sandbox, else of typed bytes, else of edits of the file."""
+
+    def __init__(
+        self, sandbox: Sandbox, typed: TypedBytes, switch: EditSwitch, editor: Editor, window: QMainWindow
+    ) -> None:
+        super().__init__(window)
+        self._sandbox, self._typed, self._switch, self._editor = sandbox, typed, switch, editor
+        self.undo, self.redo = QAction(window), QAction(window)
+        self.undo.setShortcuts(QKeySequence.StandardKey.Undo)
+        self.redo.setShortcuts(QKeySequence.StandardKey.Redo)
+        self.undo.triggered.connect(lambda _: self._steps.undo() if self._steps.changes else editor.undo())
+        self.redo.triggered.connect(lambda _: self._steps.redo() if self._steps.undone else editor.redo())
+        for changed in (sandbox.changed, typed.changed, switch.changed, editor.news):
+            changed.connect(lambda *_: self.update())
+        self.update()
+
+    @property
+    def _steps(self) -> Sandbox | TypedBytes:
+        return self._sandbox if self._sandbox.on else self._typed
+
+    def update(self) -> None:
+        changes, undone, editor = self._steps.changes, self._steps.undone, self._editor
+        why_not = "" if changes else self._why_not()
+        what = changes[-1].what if changes else editor.last_edit
+        again = undone[-1].what if undone else "" if changes or self._switch.why_not else editor.last_undone
+        for action, word, one in ((self.undo, self.tr("&Undo"), what), (self.redo, self.tr("&Redo"), again)):
+            action.setText(f"{word}: {shown(cut_end(one, 60)).replace('&', '&&')}" if one else word)
+            action.setEnabled(bool(one))
+        self.undo.setDisabled(not what or bool(why_not))
+        self.undo.setToolTip(tip(why_not))
+
+    def _why_not(self) -> str:
+        permission = self._switch.edit_permission
+        if permission.interrupted:
+            # An interrupted edit can be undone even in a damaged file.
+            finish = self.tr("The interrupted edit has no undo file: it can only be finished")
+            return "" if permission.interrupted.kept else finish
+        return permission.why_not or (
+            self.tr("There is nothing to undo") if not self._editor.last_edit else self._switch.why_not
+        )
+
+
 class EditShell(QObject):
     def __init__(
         self,
@@ -237,6 +281,7 @@ class EditShell(QObject):
         self.editor = Editor(session, self.switch, objects.table.selected_ranges, window)
         self.typed = TypedBytes(session, self.switch, self)
         self.actions = EditActions(self.switch, self.editor, self.typed, window)
+        self.undoing = UndoActions(self._sandbox, self.typed, self.switch, self.editor, window)
         self.rekeying = RekeyTask(session, self.switch, window)
         self.chip = EditChip(self.switch, self.actions, line)
         line.add_sign(self.chip)
@@ -335,7 +380,7 @@ class EditShell(QObject):
         self._typed_shown = bool(typed.changes)
         if typed.changes and not shown:
             words = self.tr("Typed bytes are not written yet. {0} writes them, {1} discards them.")
-            keys = (self.actions.write.shortcut(), self.actions.undo_typed.shortcut())
+            keys = (self.actions.write.shortcut(), self.undoing.undo.shortcut())
             text = words.format(*(one.toString(QKeySequence.SequenceFormat.NativeText) for one in keys))
             self._notices.add_notice(
                 text, NoticeTone.NOTE, action=self.tr("Write…"), do=self.actions.write.trigger, about=_TYPED

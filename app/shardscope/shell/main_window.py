@@ -406,6 +406,8 @@ def _edit_menu(w: MainWindow) -> Menu:
     return Menu(
         "&Edit",
         [
+            [w.changing.undoing.undo, w.changing.undoing.redo],
+            LINE,
             [bytes_.copy, Menu("Copy &as", bytes_.copies), bytes_.copy_offset],
             [objects.copy_keys, objects.copy_rows, objects.copy_json, objects.copy_files],
             [bytes_.paste, bytes_.fill, bytes_.replace],
@@ -497,7 +499,7 @@ def _tools_menu(w: MainWindow) -> Menu:
             MenuEntry("load_index", "Load &index", session.index.want, enabled=INDEX_MISSING),
             MenuEntry("stop", "&Stop all jobs", w.stop_jobs, "Ctrl+."),
             LINE,
-            Menu("Sand&box", [flips, cuts, LINE, [sandbox.undo, sandbox.redo, sandbox.start_over], LINE, sandbox.save]),
+            Menu("Sand&box", [flips, cuts, LINE, sandbox.start_over, LINE, sandbox.save]),
             sandbox.salvage,
         ],
     )

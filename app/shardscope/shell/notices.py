@@ -8,12 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QAccessible, QDesktopServices
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QDialog,
-    QDialogButtonBox,
     QFrame,
     QHBoxLayout,
     QMessageBox,
@@ -27,15 +25,14 @@ from PySide6.QtWidgets import (
 
 from shardcore import Remedy
 from shardcore.model.text import plural, shown_lines
-from shardscope.session.display_text import ACTIONS, cut_middle
-from shardscope.session.extraction import Failure
+from shardscope.session.display_text import ACTIONS, cut_middle, pace_text
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
 from shardscope.tasks.extract import ExtractTask, Result
+from shardscope.views.activity import JobDialog
 from shardscope.widgets import theme
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.table import Column, RowTable, TableModel
 from shardscope.widgets.wrap_text import WrapText
 
 LONGEST = 420
@@ -358,6 +355,7 @@ class ExtractionNotices(QObject):
         if not result.found.total:
             return self.tr("Extracting to {0} …").format(where)
         count = f"{result.found.files:,} of {plural(result.found.total, 'file')}"
+        count = " · ".join(filter(None, (count, pace_text(result.job))))
         return self.tr("Extracting to {0}: {1}").format(where, count)
 
     def _finished(self, result: Result) -> None:
@@ -368,8 +366,8 @@ class ExtractionNotices(QObject):
         if found.files or found.skipped:
             buttons.append(Button(self.tr("Open folder"), partial(self._open_folder, where), closes=False))
         if found.failures:
-            box = partial(failures_box, found.failures, found.failed, self._window)
-            buttons.append(Button(self.tr("Failures…"), lambda: box().open(), closes=False))
+            box = partial(JobDialog, result.job, self._session, self._window)
+            buttons.append(Button(self.tr("Failures…"), lambda: box().show(), closes=False))
         # Other remedies do not apply to an open file.
         if found.remedy in (Remedy.DELETED, Remedy.XORBS):
             buttons.append(Button(ACTIONS[found.remedy], partial(self._mend, result, found.remedy)))
@@ -393,24 +391,3 @@ class ExtractionNotices(QObject):
         if not self.open_url(QUrl.fromLocalFile(str(where))):
             text = self.tr("Cannot open a file manager. The files are in {0}").format(where)
             self._notices.add_notice(text, NoticeTone.NOTE, about="open folder")
-
-
-def failures_box(failures: Sequence[Failure], total: int, parent: QWidget) -> QDialog:
-    translate = partial(QCoreApplication.translate, "ExtractionNotices")
-    box = made(QDialog(parent), "extractFailures", windowTitle=translate("Not extracted"))
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    more = f"; the first {len(failures):,}:" if total > len(failures) else ""
-    head = plain_label(translate("{0} could not be written").format(plural(total, "file")) + more)
-    columns = (
-        Column("Object", lambda failure: failure.name, least=120),
-        Column("Reason", lambda failure: failure.reason, least=240, stretched=True),
-    )
-    model = TableModel(box, columns)
-    table = RowTable(model, box, "failureTable", translate("Failures"))
-    table.setTabKeyNavigation(False)
-    model.show_things(failures)
-    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, box)
-    buttons.rejected.connect(box.reject)
-    lay(QVBoxLayout(box), head, (table, 1), buttons, margins=(18, 16, 18, 14), spacing=10)
-    box.resize(760, 360)
-    return box

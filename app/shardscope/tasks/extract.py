@@ -311,7 +311,7 @@ class ExtractTask(QObject):
                     self.session.watch.note_error(error)
             elif found.failed and not found.files:
                 job.state = JobState.FAILED
-            job.note = result.text
+            job.note, job.details = result.text, "\n".join(f"{one.name}: {one.reason}" for one in found.failures)
             if found.lost:
                 self.session.watch.check()
                 job.note += "; " + self.tr("press Resume to extract the rest")
@@ -326,6 +326,7 @@ class ExtractTask(QObject):
             lasting=True,
             done=done,
         )
+        job.unit = "byte"
         result = Result(wanted, found, job)
         self.started.emit(result)
         return job
@@ -346,7 +347,6 @@ class ExtractTask(QObject):
 
 
 def _going_on(wanted: ExtractionRequest) -> ExtractionRequest:
-    """Return the request with existing files skipped instead of refused."""
     if wanted.options.conflict is not Conflict.ERROR:
         return wanted
     return replace(wanted, options=replace(wanted.options, conflict=Conflict.SKIP))

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialogButtonBox, QLayout, QLineEdit, QMenu, QWidg
 from shardcore import Cancelled, KeyHit, find_in
 from shardcore.model.text import grouped_digits, plural
 from shardcore.sources.remote.address import is_address
-from shardscope.session.display_text import error_text
+from shardscope.session.display_text import error_text, pace_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import main_span
@@ -64,8 +64,6 @@ def _error(hit: KeyHit) -> str:
 
 
 class FindKeyDialog(TaskDialog):
-    """Key, folder, and the hits, which are listed while the search runs; *Find* becomes *Cancel* meanwhile."""
-
     name = "findKeyDialog"
     words = "Find key in folder"
     modal = of_file = False
@@ -89,6 +87,7 @@ class FindKeyDialog(TaskDialog):
         self.table.activated.connect(self._open)
         self.table.selectionModel().selectionChanged.connect(lambda *_: self.refresh())
         self.open_button = self.add_button(self.tr("&Open"), lambda: self._open(self.table.currentIndex()))
+        self.hide_button = self.add_button(self.tr("Run in &background"), self.run_in_background)
         self.add_close(QDialogButtonBox.StandardButton.Close)
         form = FieldForm()
         form.add(self.tr("&Key"), self.key, self.start)
@@ -123,6 +122,7 @@ class FindKeyDialog(TaskDialog):
         ready = bool(self.key.text().strip() and self.where.text)
         self.start.setText(self.tr("&Cancel") if self.searching else self.tr("&Find"))
         self.start.setEnabled(self.searching or ready)
+        self.hide_button.setVisible(self.searching)
         self.open_button.setEnabled(self.table.currentIndex().isValid())
 
     # --- search ---
@@ -149,7 +149,7 @@ class FindKeyDialog(TaskDialog):
                     self._found.append(hit)
                 return search.searched, search.failed
 
-        self._job = self.session.jobs.submit(
+        self._job = job = self.session.jobs.submit(
             work,
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
@@ -158,10 +158,12 @@ class FindKeyDialog(TaskDialog):
             lasting=True,
             done=self._ended,
         )
+        job.unit = "file"
+        self.show_in_activity(job)
         self.refresh()
 
     def _ended(self, result: tuple[int, int] | None, error: BaseException | None) -> None:
-        self._job = None
+        job, self._job = self._job, None
         self._drain()
         self.progress.setRange(0, 1)
         self.progress.setValue(0)
@@ -171,6 +173,10 @@ class FindKeyDialog(TaskDialog):
             self.show_message(error_text(error), "error")
         elif result is not None:
             self.show_message(self._summary(*result))
+        if job is not None:
+            job.note = self.message.text
+        if not self.isVisible():
+            self.session.say(self.message.text, failed=error is not None)
         self.refresh()
 
     def _summary(self, searched: int, failed: int) -> str:
@@ -189,7 +195,8 @@ class FindKeyDialog(TaskDialog):
                 self.progress.setRange(0, job.total_amount)
                 self.progress.setValue(job.done_amount)
                 done = f"{job.done_amount:,}"
-                self.show_message(self.tr("{0} of {1} searched").format(done, plural(job.total_amount, "file")))
+                text = self.tr("{0} of {1} searched").format(done, plural(job.total_amount, "file"))
+                self.show_message(" · ".join(filter(None, (text, pace_text(job)))))
 
     def _drain(self) -> None:
         self.model.add([self._found.popleft() for _ in range(len(self._found))])

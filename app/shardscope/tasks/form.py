@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -27,7 +28,7 @@ from PySide6.QtWidgets import (
 from shardcore import FormatError, UsageError
 from shardcore.codecs.json_text import parse_json
 from shardcore.model.options import Option, OptionType
-from shardcore.model.text import shown
+from shardcore.model.text import iso_text, shown
 from shardcore.operations.description import Setting, settings_of
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_file, ask_folder, path_of
@@ -110,6 +111,8 @@ class TextField(OptionField):
             placeholder = self.tr("Optional. Default: the xorbs folder beside the shard")
         elif opens:
             placeholder = self.tr("JSON, or a JSON file") if self._is_json else self.tr("a file")
+        elif option.type is OptionType.TIME:
+            placeholder = self.tr("ISO 8601, such as {0}").format("2026-11-30T12:00:00Z")
         elif helped:
             # The help is below the field.
             placeholder = "" if option.default is None else str(option.default)
@@ -312,7 +315,8 @@ class FieldForm(QFormLayout):
 
     def add_options(self, options: Iterable[Option]) -> None:
         for option in options:
-            field = field_for(option, title=option.name if self._helped else "", helped=self._helped)
+            given = iso_text(datetime.now(UTC), "seconds") if option.proposed == "now" else option.proposed
+            field = field_for(option, given, title=option.name if self._helped else "", helped=self._helped)
             self.add_field(field, field.title)
 
     def add_field(self, field: OptionField, label: str) -> None:
@@ -357,7 +361,6 @@ class FieldForm(QFormLayout):
         return name in self.fields
 
     def kept(self) -> dict[str, str]:
-        """Return all choices as texts, for `restore`."""
         found = {}
         for name, field in self.fields.items():
             value = field.option.default if field.value() is None else field.value()

@@ -15,7 +15,7 @@ from shardcore.model.text import plural, shown, shown_lines, size_text
 from shardcore.operations.description import Recover
 from shardcore.operations.recover import REPORT, Salvage, Saved
 from shardcore.shards.salvage import Condition
-from shardscope.session.display_text import cut_middle, error_text, grouped
+from shardscope.session.display_text import cut_middle, error_text, grouped, pace_text
 from shardscope.session.jobs import Job, Pool
 from shardscope.session.session import Session
 from shardscope.tasks.form import switch
@@ -48,16 +48,16 @@ COLUMNS = (
 
 
 class RecoverDialog(TaskDialog):
-    """List of recoverable objects; `run(None)` searches them again, `run(folder)` extracts them."""
+    """List of recoverable objects; searching ends with it, extraction continues while another tab is shown."""
 
     name = "salvageSheet"
     words = "Recover objects"
     modal = False
 
-    def __init__(self, session: Session, window: QWidget, run: Callable[[Path | None], object]) -> None:
+    def __init__(self, session: Session, window: QWidget, written: Callable[[Salvage], object]) -> None:
         super().__init__(session, window)
-        self.request = session.request
-        self._run = run
+        self.request, self._document = session.request, session.document
+        self._written, self._writing = written, False
         of = self.tr("the sandbox copy of {0}, not the file on disk") if self.request.sandbox else "{0}"
         words = self.tr("Objects that can be recovered from {0}").format(of.format(cut_middle(self.request.name, 60)))
         self.title = plain_label(self.tr("Searching for intact objects …"), wrap=True)
@@ -66,36 +66,82 @@ class RecoverDialog(TaskDialog):
         self.model = TableModel(self, COLUMNS)
         self.rows = RowTable(self.model, self, "salvageRows", self.tr("Recovered objects"), self._chosen)
         self.raw = switch(Recover, "raw", "b")
-        self.raw.changed.connect(lambda: run(None))
+        self.raw.changed.connect(lambda: self.run(None))
         self.raw.hide()
         self.take = self.add_button(self.tr("&Extract to a folder…"), self._ask_folder)
         self.take.setEnabled(False)
-        self.retry = self.add_button(self.tr("&Retry"), lambda: run(None), name="salvageRetry")
+        self.job: Job | None = None
+        self.hide_button = self.add_button(self.tr("Run in &background"), self.run_in_background)
+        self.retry = self.add_button(self.tr("&Retry"), lambda: self.run(None), name="salvageRetry")
         self.retry.hide()
         self.add_close(QDialogButtonBox.StandardButton.Close)
         heading = plain_label(shown(words), size=LARGE, wrap=True)
         parts = [heading, self.title, self.progress, self.rows, self.raw]
         self.lay_out(parts, "salvageArea", self.tr("Recovered objects"), tall=self.rows)
         self.resize(760, 460)
+        session.jobs.changed.connect(self._progressed)
 
     def _ask_folder(self) -> None:
         def take(path: str) -> None:
-            self._run(_empty_folder(Path(path), self.request.name))
+            self.run(_empty_folder(Path(path), self.request.name))
 
         title = self.tr("Folder for the recovered objects")
         ask_folder(self, title, take, start=str(self.request.folder)).setObjectName("salvageFolder")
 
-    def show_busy(self) -> None:
-        self.progress.show()
+    def run(self, folder: Path | None) -> None:
+        raw, self._writing = bool(self.raw.value()), folder is not None
         self.retry.hide()
         self.take.setEnabled(False)
+        for part in (self.progress, self.hide_button):
+            part.show()
 
-    def show_progress(self, job: Job) -> None:
-        self.progress.setRange(0, max(job.total_amount, 1))
-        self.progress.setValue(job.done_amount)
+        def take(done: Salvage) -> None:
+            if not self.is_closed:
+                self._show_end()
+                self.show_result(done)
+            if folder is not None:
+                self._written(done)
+
+        def failed(error: BaseException) -> None:
+            if not self.is_closed:
+                self._show_end()
+                self._failed(error)
+
+        self.job = job = self.session.ask(
+            lambda _, job: self.request.salvage(folder, job.progress, raw=raw),
+            take,
+            failed=failed,
+            key=("salvage", self),
+            pool=Pool.CPU,
+            title=self.tr("Search for intact objects") if folder is None else self.tr("Recover objects"),
+        )
+        if job is not None:
+            job.unit = "byte"
+            self.show_in_activity(job)
+
+    def show_again(self) -> None:
+        self.session.documents.show(self._document)
+        super().show_again()
+
+    def _progressed(self, job: Job) -> None:
+        if job is self.job and not job.state.ended:
+            self.progress.setRange(0, max(job.total_amount, 1))
+            self.progress.setValue(job.done_amount)
+            if pace := pace_text(job):
+                self._show_title(f"{job.title} … {pace}", "text")
+
+    def _show_end(self) -> None:
+        for part in (self.progress, self.hide_button):
+            part.hide()
+        if self.isHidden():
+            self.session.say(self.tr("{0}: done. Activity shows the result").format(self.windowTitle()))
+
+    def _end(self) -> None:
+        super()._end()
+        if self.job is not None and not (self._writing and self.session.documents.switching):
+            self.job.cancel()
 
     def show_result(self, done: Salvage) -> None:
-        self.progress.hide()
         counts = done.counts
         outcomes = [f"{sign} {counts[one.value]:,} {word}" for one, (sign, word) in CONDITIONS.items()]
         keyless = plural(counts["without_key"], "object")
@@ -110,20 +156,15 @@ class RecoverDialog(TaskDialog):
         self.raw.setVisible(bool(done.unclaimed) and done.folder is None)
         self.take.setEnabled(bool(counts["whole"] + counts["unchecked"] + counts["raw"]) and done.folder is None)
 
-    def show_failed(self, error: BaseException, *, writing: bool) -> None:
-        if isinstance(error, SourceError) and source_lost(error):
-            self._lost(error)
+    def _failed(self, error: BaseException) -> None:
+        if not (isinstance(error, SourceError) and source_lost(error)):
+            self._show_title(error_text(error), "error")
+            self.take.setEnabled(self._writing)
             return
-        self.progress.hide()
-        self._show_title(error_text(error), "error")
-        self.take.setEnabled(writing)
-
-    def _lost(self, error: SourceError) -> None:
         before = ""
         if error.partial is not None:
             self.show_result(error.partial)
             before = f"{self.title.text()}\n" if error.partial.items else ""
-        self.progress.hide()
         words = self.tr("Source unreachable: {0}. More may be found later.")
         self._show_title(before + words.format(error_text(error)), "warning")
         self.take.setEnabled(False)
@@ -139,8 +180,6 @@ class RecoverDialog(TaskDialog):
 
 
 class RecoverTask(QObject):
-    """Shows the dialog; searching ends with it, extraction continues while another tab is shown."""
-
     written = Signal(Salvage)
 
     def __init__(self, session: Session, window: QWidget) -> None:
@@ -148,58 +187,17 @@ class RecoverTask(QObject):
         self._session = session
         self._window = window
         self.sheet: RecoverDialog | None = None
-        self._writing = False
-        session.jobs.changed.connect(self._progressed)
 
     def ask(self) -> RecoverDialog | None:
         shard = self._session.shard
         if shard is None or shard.source is None:
             return None
-        if self.sheet is not None:
+        if self.sheet is not None and not self.sheet.is_closed:
             self.sheet.reject()
-        sheet = self.sheet = RecoverDialog(self._session, self._window, self.take_to)
-        sheet.finished.connect(lambda _: self._closed(sheet))
+        sheet = self.sheet = RecoverDialog(self._session, self._window, self.written.emit)
         sheet.raise_to(sheet.rows)
-        self._session.with_consent(self.tr("Scanning the file"), shard.source.size, lambda: self.take_to(None))
+        self._session.with_consent(self.tr("Scanning the file"), shard.source.size, lambda: sheet.run(None))
         return sheet
-
-    def take_to(self, folder: Path | None) -> Job | None:
-        """Search the objects, and extract them to `folder`, which is new or empty, if it is given."""
-        sheet = self.sheet
-        if sheet is None:
-            return None
-        raw, request, self._writing = bool(sheet.raw.value()), sheet.request, folder is not None
-        sheet.show_busy()
-
-        def take(done: Salvage) -> None:
-            if self.sheet is sheet:
-                sheet.show_result(done)
-            if folder is not None:
-                self.written.emit(done)
-
-        def failed(error: BaseException) -> None:
-            if self.sheet is sheet:
-                sheet.show_failed(error, writing=folder is not None)
-
-        return self._session.ask(
-            lambda _, job: request.salvage(folder, job.progress, raw=raw),
-            take,
-            failed=failed,
-            key=("salvage", self),
-            pool=Pool.CPU,
-            title=self.tr("Search for intact objects") if folder is None else self.tr("Recover objects"),
-        )
-
-    def _progressed(self, job: Job) -> None:
-        if self.sheet is not None and job is self._session.jobs.newest(("salvage", self)):
-            self.sheet.show_progress(job)
-
-    def _closed(self, sheet: RecoverDialog) -> None:
-        if self.sheet is sheet:
-            self.sheet = None
-            job = self._session.jobs.newest(("salvage", self))
-            if job is not None and not (self._writing and self._session.documents.switching):
-                job.cancel()
 
 
 def _empty_folder(chosen: Path, name: str) -> Path:

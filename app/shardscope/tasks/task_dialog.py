@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled
-from shardscope.session.display_text import error_text
+from shardscope.session.display_text import error_text, pace_text
 from shardscope.session.jobs import Job, JobPriority, Pool, alive
 from shardscope.session.session import Session
-from shardscope.widgets import fonts
+from shardscope.widgets import fonts, playback
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, sized
@@ -55,6 +55,7 @@ class TaskDialog(QDialog):
     - errors are shown in the line above the buttons, which `refresh` of the action enables
     - closed dialogs return the keyboard to the window
     - those `of_file` close with the file
+    - one that runs in the background is hidden; *Activity* shows it again
     """
 
     name = ""
@@ -147,7 +148,6 @@ class TaskDialog(QDialog):
         kind: str = "preview",
         pool: Pool = Pool.CPU,
         priority: JobPriority = JobPriority.SCREEN,
-        title: str = "",
     ) -> None:
         """Run `work` in a job that ends with the dialog, then `take` its result; a newer job of a kind replaces it.
 
@@ -167,7 +167,7 @@ class TaskDialog(QDialog):
                 (failed or self.show_error)(error)
 
         self._checks.add(kind)
-        job = self.session.jobs.submit(work, key=(kind, self), pool=pool, priority=priority, title=title, done=done)
+        job = self.session.jobs.submit(work, key=(kind, self), pool=pool, priority=priority, done=done)
 
     @property
     def busy(self) -> bool:
@@ -181,23 +181,40 @@ class TaskDialog(QDialog):
             if (job := self.running(kind)) is not None:
                 job.cancel()
 
-    def preview(self) -> None:
-        """Compute the preview; called after a pause in typing."""
+    def preview(self) -> None: ...
 
-    def refresh(self) -> None:
-        """Enable buttons."""
+    def refresh(self) -> None: ...
 
     def take_files(self, paths: Iterable[str]) -> None:
         """Take files that were dropped on the form, with `setAcceptDrops`."""
 
     def close_with_file(self) -> None:
-        """Close the dialog because its file was closed."""
-        self.reject()
+        if self.isVisible() or not self.session.documents.switching:
+            self.reject()
+
+    # --- in the background ---
+
+    def run_in_background(self) -> None:
+        self.hide()
+        self._return_keyboard()
+
+    def show_in_activity(self, job: Job) -> None:
+        job.show = self.show_again
+        # Otherwise dialog and job keep each other, and a thread may be the one to collect them.
+        self.finished.connect(lambda _: setattr(job, "show", None))
+
+    def show_again(self) -> None:
+        self.show()
+        self.raise_()
+        self.activateWindow()
 
     def _end(self) -> None:
         self.is_closed = True
         self._soon.stop()
         self.stop()
+        self._return_keyboard()
+
+    def _return_keyboard(self) -> None:
         # Some desktops do not return the keyboard to the window.
         if (window := self.parentWidget()) is not None:
             window.window().activateWindow()
@@ -216,7 +233,6 @@ class TaskDialog(QDialog):
     # --- sizes and pages ---
 
     def fit(self, *, shrink: bool = False) -> None:
-        """Make room for the form, up to the size of the window."""
         column, around = self._column, self.parentWidget()
         column.activate()
         # Before a dialog is shown, its size is that at 100 %.
@@ -268,35 +284,45 @@ def thin_progress(spoken: str) -> QProgressBar:
 
 
 class ProgressPage(QWidget):
-    """Progress of a job that continues without the dialog."""
+    """Progress of a job that continues without the dialog, which `hide` hides or closes."""
 
-    def __init__(self, dialog: TaskDialog, title: str, stop: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        dialog: TaskDialog,
+        title: str,
+        job: Job,
+        hide: Callable[[], object],
+        words: Callable[[], str] = lambda: "",
+    ) -> None:
         super().__init__(dialog)
+        self._job, self._words = job, words
         self.setObjectName("writingPage")
         self.title = large_elided(title, self)
         self.bar = QProgressBar(self)
         self.bar.setObjectName("writingBar")
-        self.bar.setAccessibleName(self.tr("Progress of writing"))
-        self.bar.setRange(0, 1000)
+        self.bar.setAccessibleName(self.tr("Progress"))
         self.bar.setTextVisible(False)
-        self.state = plain_label(self.tr("Starting …"), "writingState")
+        self.state = plain_label("", "writingState")
         buttons = QDialogButtonBox(self)
         self.stop = buttons.addButton(self.tr("&Stop"), Role.DestructiveRole)
-        self.stop.setToolTip(self.tr("Stops writing and removes the partial file"))
         self.stop.clicked.connect(lambda _: self.stop.setEnabled(False))
-        self.stop.clicked.connect(lambda _: stop())
+        self.stop.clicked.connect(lambda _: job.cancel())
         self.hide_button = buttons.addButton(self.tr("Run in &background"), Role.RejectRole)
         self.hide_button.setToolTip(self.tr("Progress is shown in Activity"))
-        self.hide_button.clicked.connect(dialog.reject)
+        self.hide_button.clicked.connect(lambda _: hide())
         for button in (self.stop, self.hide_button):
             button.setAutoDefault(False)
         lay(QVBoxLayout(self), self.title, self.bar, self.state, 1, buttons, margins=PAGE_MARGINS, spacing=10)
         dialog.show_page(self, SMALL_PAGE)
         self.hide_button.setFocus()
+        dialog.session.jobs.changed.connect(self._changed)
+        self._changed(job)
 
-    def show_progress(self, share: int, words: str) -> None:
-        self.bar.setValue(share)
-        self.state.setText(words or self.tr("Starting …"))
+    def _changed(self, job: Job) -> None:
+        if job is self._job and not job.state.ended:
+            self.bar.setRange(0, int(bool(job.total_amount) or playback.reduced()) * 1000)
+            self.bar.setValue(1000 * job.done_amount // max(job.total_amount, 1))
+            self.state.setText(" · ".join(filter(None, (self._words(), pace_text(job)))) or self.tr("Running …"))
 
 
 class ResultPage(QWidget):
@@ -313,12 +339,17 @@ class ResultPage(QWidget):
         self.button = QPushButton(self.tr("&Close"), self)
         self.button.setObjectName("resultClose")
         self.button.clicked.connect(dialog.accept)
-        buttons = QDialogButtonBox(self)
+        self._buttons = buttons = QDialogButtonBox(self)
         buttons.addButton(self.button, Role.AcceptRole)
         lay(QVBoxLayout(self), self.title, (area, 1), buttons, margins=PAGE_MARGINS, spacing=10)
         dialog.show_page(self, RESULT_PAGE)
         self.button.setDefault(True)
         self.button.setFocus()
+
+    def add_button(self, words: str, act: Callable[[], object]) -> None:
+        button = self._buttons.addButton(words, Role.ActionRole)
+        button.clicked.connect(self.button.click)
+        button.clicked.connect(lambda _: act())
 
 
 def large_elided(text: str, parent: QWidget) -> Elided:

@@ -9,6 +9,7 @@ from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
+    QDialog,
     QHBoxLayout,
     QPushButton,
     QSplitter,
@@ -20,10 +21,11 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import RequestLog
-from shardscope.session.display_text import error_text
-from shardscope.session.jobs import Job, Jobs, JobState
+from shardscope.session.display_text import clock_text, error_text, pace_text
+from shardscope.session.jobs import Job, Jobs, JobState, alive
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
+from shardscope.tasks.task_dialog import RESULT_PAGE, ProgressPage, ResultPage, TaskDialog
 from shardscope.views.request_log import RequestLogPanel
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
@@ -38,6 +40,8 @@ SIGNS = {
     JobState.CANCELLED: "■",
     JobState.BROKEN: "◐",
 }
+
+_TONES = {JobState.DONE: "ok", JobState.FAILED: "error", JobState.BROKEN: "warning"}
 
 MOST_ENDED_JOBS = 200
 
@@ -60,11 +64,11 @@ def _time_text(job: Job) -> str:
     if not job.started:
         return ""
     seconds = (job.ended or time.monotonic()) - job.started
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60}:{int(seconds) % 60:02} min"
+    return f"{seconds:.1f} s" if seconds < 60 else clock_text(seconds)
 
 
 def _result_text(job: Job) -> str:
-    return job.note or (error_text(job.error) if job.state is JobState.FAILED else "")
+    return job.note or (error_text(job.error) if job.state is JobState.FAILED else pace_text(job))
 
 
 def _tip(job: Job) -> str:
@@ -72,9 +76,8 @@ def _tip(job: Job) -> str:
 
 
 def _signed(option: QStyleOptionViewItem, colours: theme.Palette, job: Job) -> None:
-    strong = {JobState.DONE: colours.ok, JobState.FAILED: colours.error, JobState.BROKEN: colours.warning}
     option.text = f"{SIGNS[job.state]} {job.state.value}"
-    option.palette.setColor(option.palette.ColorRole.Text, strong.get(job.state, colours.muted))
+    option.palette.setColor(option.palette.ColorRole.Text, getattr(colours, _TONES.get(job.state, "muted")))
 
 
 COLUMNS = (
@@ -82,7 +85,7 @@ COLUMNS = (
     Column("State", lambda job: job.state.value, tip=_tip, look=_signed),
     Column("Progress", _progress_text, 84, tip=_tip),
     Column("Time", _time_text, tip=_tip),
-    Column("Result", _result_text, 90, tip=_tip),
+    Column("Rate, result", _result_text, 90, tip=_tip),
 )
 
 
@@ -143,11 +146,41 @@ class JobDelegate(CellDelegate):
         QApplication.style().drawControl(QStyle.ControlElement.CE_ProgressBar, bar, painter)
 
 
+class JobDialog(TaskDialog):
+    name = "jobDialog"
+    words = "Activity"
+    modal = of_file = False
+
+    def __init__(self, job: Job, session: Session, window: QWidget) -> None:
+        super().__init__(session, window)
+        self.job = job
+        self.progress: ProgressPage | None = None
+        self.outcome: ResultPage | None = None
+        self.pages.addWidget(QWidget(self))
+        self.resize(RESULT_PAGE)
+        session.jobs.changed.connect(self._changed)
+        self._changed(job)
+
+    def _changed(self, job: Job) -> None:
+        if job is not self.job or self.outcome is not None:
+            return
+        if job in self.session.jobs.open_jobs:
+            self.progress = self.progress or ProgressPage(self, job.title, job, self.reject)
+            return
+        verdict, tone = f"{SIGNS[job.state]} {job.state.value} · {_time_text(job)}", _TONES.get(job.state, "muted")
+        text = "\n".join(filter(None, (_result_text(job), job.details)))
+        self.outcome = page = ResultPage(self, job.title, verdict, tone, text)
+        if job.open_result is not None:
+            page.add_button(self.tr("&Open"), job.open_result)
+
+
 class JobList(QWidget):
-    def __init__(self, jobs: Jobs, parent: QWidget | None = None) -> None:
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.model = TransferModel(jobs, self)
+        self._session = session
+        self.model = TransferModel(session.jobs, self)
         self.table = RowTable(self.model, self, "transfers", self.tr("Activity"))
+        self.table.activated.connect(lambda index: self.show_job(self.model.things[index.row()]))
         self.table.setItemDelegate(JobDelegate(self.table))
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setFocusProxy(self.table)
@@ -157,13 +190,16 @@ class JobList(QWidget):
             self.tr("Continue after the connection was lost. Complete files are not fetched again.")
         )
         self.resume_button.clicked.connect(self.resume_selected)
+        self.show_button = QPushButton(self.tr("Show…"), self)
+        self.show_button.setToolTip(self.tr("Progress or result of the selected job (Return)"))
+        self.show_button.clicked.connect(lambda _: self.show_job(self._chosen[0]))
         self.cancel_button = QPushButton(self.tr("Cancel"), self)
         self.cancel_button.setToolTip(self.tr("Cancel the selected jobs, or all if none is selected (Delete)"))
         self.cancel_button.clicked.connect(self.cancel_selected)
         self.clear_button = QPushButton(self.tr("Clear"), self)
         self.clear_button.setToolTip(self.tr("Remove finished jobs from the list"))
         self.clear_button.clicked.connect(lambda _: self.model.clear_ended())
-        buttons = self.resume_button, self.cancel_button, self.clear_button
+        buttons = self.resume_button, self.show_button, self.cancel_button, self.clear_button
         bar = lay(QHBoxLayout(), (self.summary, 1), *buttons, margins=(8, 6, 8, 6), spacing=8)
         self._body = TableOrText(self.table, self)
         lay(QVBoxLayout(self), bar, self._body)
@@ -182,6 +218,14 @@ class JobList(QWidget):
         for job in self._chosen:
             job.cancel()
 
+    def show_job(self, job: Job) -> QDialog | None:
+        if job.show is not None and alive(job.show):
+            job.show()
+            return None
+        dialog = JobDialog(job, self._session, self.window())
+        dialog.show()
+        return dialog
+
     def resume_selected(self) -> None:
         for job in self._chosen:
             if job.resume is not None:
@@ -194,6 +238,7 @@ class JobList(QWidget):
             "Verifications, extractions, searches, long reads and requests for remote files are listed here."
         )
         self._body.show_table(bool(jobs), listed)
+        self.show_button.setEnabled(bool(jobs))
         self.cancel_button.setEnabled(running > 0)
         self.resume_button.setVisible(any(job.resume is not None for job in jobs))
         self.resume_button.setEnabled(any(job.resume is not None for job in self._chosen))
@@ -213,7 +258,7 @@ class Transfers(QSplitter):
         super().__init__(parent)
         self.setObjectName("activity")
         self.setHandleWidth(1)
-        self.jobs = JobList(session.jobs, self)
+        self.jobs = JobList(session, self)
         self.model = self.jobs.model
         self.request_log = RequestLogPanel(session, settings, self)
         for number, (part, share) in enumerate(((self.jobs, 2), (self.request_log, 3))):

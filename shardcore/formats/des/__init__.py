@@ -48,7 +48,7 @@ FORMAT = Format(
             hidden=True,
             flag="FILE",
         ),
-        Option("date", OptionType.TEXT, "created_at of the object, ISO 8601 (date or time).", OptionPurpose.LOCATE),
+        Option("date", OptionType.TIME, "created_at of the object, ISO 8601 (date or time).", OptionPurpose.LOCATE),
         Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", OptionPurpose.LOCATE),
         Option("zones", OptionType.TEXT, "Zones file: its path, address or text.", OptionPurpose.LOCATE, path=True),
         Option(
@@ -89,13 +89,19 @@ FORMAT = Format(
             default=1_000_000_000,
         ),
         Option(
-            "date", OptionType.TEXT, "Folder: created_at of objects that have none, in ISO 8601.", OptionPurpose.WRITE
+            "date",
+            OptionType.TIME,
+            "created_at of objects that have none, in ISO 8601; a folder requires it.",
+            OptionPurpose.WRITE,
+            proposed="now",
         ),
         Option("sidecar", OptionType.FLAG, "Write a sidecar (.meta) with checksums per shard.", OptionPurpose.WRITE),
-        Option("keep_date", OptionType.FLAG, "Also store created_at in the metadata.", OptionPurpose.WRITE),
+        Option(
+            "keep_date", OptionType.FLAG, "Also store created_at in the metadata.", OptionPurpose.WRITE, proposed=True
+        ),
         Option("meta", OptionType.JSON, "Metadata of the object, a JSON object.", OptionPurpose.FACT),
         Option(
-            "created_at", OptionType.TEXT, "Creation time in ISO 8601; a folder routes by its date.", OptionPurpose.FACT
+            "created_at", OptionType.TIME, "Creation time in ISO 8601; a folder routes by its date.", OptionPurpose.FACT
         ),
         Option(
             "codec", OptionType.CHOICE, "Codec of the content.", OptionPurpose.FACT, choices=("none", "zstd", "lz4")

@@ -21,7 +21,7 @@ from shardcore.codecs.json_text import USUAL, parse_json, structure_fault
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.des.layout import BIGFILES, RETENTION
 from shardcore.model.span import Span
-from shardcore.model.text import short
+from shardcore.model.text import iso_text, short
 from shardcore.sources.local import read_side_file
 
 MIN_BITS = 4
@@ -151,7 +151,7 @@ def utc_stamp(created_at: str) -> str:
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError:
         raise UsageError(f"outside the years 1 to 9999 in UTC: {created_at!r}") from None
-    return moment.isoformat().replace("+00:00", "Z")
+    return iso_text(moment)
 
 
 def _parsed(created_at: str) -> datetime:

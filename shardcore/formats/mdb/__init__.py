@@ -56,7 +56,7 @@ FORMAT = Format(
         Option(
             "expiry",
             OptionType.TEXT,
-            "Expiry for clients: an ISO date, Unix seconds or none; default: none.",
+            "Expiry for clients: ISO 8601, Unix seconds or none; default: none.",
             OptionPurpose.WRITE,
         ),
         Option(
@@ -64,9 +64,10 @@ FORMAT = Format(
         ),
         Option(
             "created",
-            OptionType.TEXT,
-            "Creation time: an ISO date or Unix seconds; default: not recorded.",
+            OptionType.TIME,
+            "Creation time: ISO 8601 or Unix seconds; default: not recorded.",
             OptionPurpose.WRITE,
+            proposed="now",
         ),
         Option(
             "key",
@@ -77,7 +78,7 @@ FORMAT = Format(
         Option(
             "expiry",
             OptionType.TEXT,
-            "New expiry for clients: an ISO date, Unix seconds or none; default: unchanged.",
+            "New expiry for clients: ISO 8601, Unix seconds or none; default: unchanged.",
             OptionPurpose.REKEY,
         ),
     ),

@@ -38,7 +38,7 @@ from shardcore.model.node import ExternalBytes, Node, Runs
 from shardcore.model.record import FieldRole, Record
 from shardcore.model.section import Section
 from shardcore.model.span import Span
-from shardcore.model.text import plural, product_text
+from shardcore.model.text import iso_text, plural, product_text
 
 
 class MdbTree:
@@ -93,7 +93,7 @@ def date_text(seconds: int) -> str:
     if seconds == 0:
         return "not recorded"
     try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return iso_text(datetime.fromtimestamp(seconds, UTC))
     except (ValueError, OverflowError, OSError):
         return f"{seconds} s after 1970, after the year 9999"
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QScrollBar
 from pytestqt.qtbot import QtBot
 
 from shardcore import Cancelled
-from shardscope.session.jobs import Job, JobPriority, Jobs, JobState, Pool
+from shardscope.session.jobs import Job, JobPriority, Jobs, JobState, Pool, Rate
 from shardscope.widgets.deferred_signals import Debounce
 
 
@@ -219,3 +219,15 @@ def test_the_argument_of_a_signal_is_no_time(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: bool(called))
     assert called == [60_000]
     assert soon.interval() == 0
+
+
+def test_a_rate_is_smoothed_and_falls_without_progress() -> None:
+    rate = Rate()
+    for second in range(1, 10):
+        rate.add(100 * second, second)
+    assert rate.now(10) == pytest.approx(100)
+    rate.add(1900, 10)
+    assert 300 < rate.now(10) < 500, "one fast second"
+    assert rate.now(60) < 1
+    rate.add(5, 61)
+    assert rate.now(61) == 0, "another phase"

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
 
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_list import lessons, lessons_of
@@ -112,7 +112,7 @@ def test_hex_digits_typed_in_a_sandbox_change_bytes_in_memory(window: MainWindow
     assert opened(window)[1500:1502] == b"\xde\xad"
     assert opened(window)[1502:] == before[1502:]
     assert window.hex.state.selection.caret == 1502
-    sandbox, actions = window.sandbox_shell.sandbox, window.sandbox_shell.actions
+    sandbox, actions = window.sandbox_shell.sandbox, window.changing.undoing
     assert sandbox.count == 2
     assert [one.fate.value for one in sandbox.impact.objects] == ["wrong"]
     QTest.keySequence(window, actions.undo.shortcut())
@@ -158,7 +158,7 @@ def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) ->
     asked.accept()
     assert opened(window) == was.replace(word, b"abc")
     assert window.sandbox_shell.sandbox.changes[-1].what.endswith("replaced")
-    window.sandbox_shell.actions.undo.trigger()
+    window.changing.undoing.undo.trigger()
     assert opened(window) == was
     assert file.read_bytes() == before
 
@@ -182,9 +182,15 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
     actions.allow.trigger()
     at(window, 1500)
     keys(window, "deadbe")
-    undos = [actions.undo, actions.undo_typed, window.sandbox_shell.actions.undo]
-    assert [one for one in undos if one.isEnabled()] == [actions.undo_typed], "Ctrl+Z means one thing at a time"
-    QTest.keySequence(window, actions.undo_typed.shortcut())
+    undo = window.changing.undoing.undo
+    assert undo.text() == "&Undo: 1 byte overwritten at 1502"
+    field = window.objects.findChild(QLineEdit)
+    field.setText("a")
+    field.insert("b")
+    QTest.keySequence(field, undo.shortcut())
+    assert (field.text(), typed.count) == ("a", 3), "text fields keep their own"
+    field.clear()
+    QTest.keySequence(window, undo.shortcut())
     assert typed.count == 2
     assert window.hex.state.byte_at(1501) == 0xAD
     assert file.read_bytes() == before, "nothing is written before it is asked for"
@@ -197,12 +203,9 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
     sheet.apply.click()
     until(lambda: file.read_bytes() != before and not typed.changes)
     assert file.read_bytes() == before[:1500] + b"\xde\xad" + before[1502:]
-    until(lambda: window.changing.switch.allowed and actions.undo.isEnabled())
+    until(lambda: window.changing.switch.allowed and undo.text() == "&Undo: overwrite 2 bytes" and undo.isEnabled())
     settle(window, 20)
-    QTest.keySequence(window, actions.undo.shortcut())
-    sheet = window.changing.editor.sheet
-    until(sheet.apply.isEnabled)
-    sheet.apply.click()
+    QTest.keySequence(window, undo.shortcut())
     until(lambda: file.read_bytes() == before)
     until(lambda: "restored to its state" in window.notices.text)
 

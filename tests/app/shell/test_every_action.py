@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -346,10 +347,10 @@ SWH = (
     Row("Edit > Delete objects…", dialog("EditDialog"), to_row(0)),
     Row("Edit > Truncate…", dialog("EditDialog"), to_row(0)),
     Row("Edit > Write typed bytes…", dialog("EditDialog"), typed),
-    Row("Edit > Undo typing", typed_bytes(0), typed),
-    Row("Edit > Redo typing", typed_bytes(1), then(typed, lambda window: window.changing.typed.undo())),
+    Row("Edit > Undo", typed_bytes(0), typed),
+    Row("Edit > Redo", typed_bytes(1), then(typed, lambda window: window.changing.typed.undo())),
     Row("Edit > Discard typed bytes", typed_bytes(0), typed),
-    Row("Edit > Undo last edit…", dialog("EditDialog"), EDITED),
+    Row("Edit > Undo", lambda window: "delete" in window.changing.undoing.redo.text(), EDITED),
     Row("File > Open recent > Clear", lambda window: window.settings.recent == []),
     Row("File > Close", lambda window: window.session.shard is None),
 )
@@ -360,8 +361,8 @@ SANDBOX = (
     *(Row(f"Tools > Sandbox > Flip one bit > Flip bit {n}", sandbox_has(1), unchanged(35, 36)) for n in range(8)),
     Row("Tools > Sandbox > Cut the selected bytes out", sandbox_has(1), unchanged(600, 610)),
     Row("Tools > Sandbox > Cut from here to the end", sandbox_has(1), unchanged(4000, 4001)),
-    Row("Tools > Sandbox > Undo the last change", sandbox_has(0), FLIP),
-    Row("Tools > Sandbox > Redo", sandbox_has(1), then(FLIP, lambda window: window.sandbox_shell.sandbox.undo())),
+    Row("Edit > Undo", sandbox_has(0), FLIP),
+    Row("Edit > Redo", sandbox_has(1), then(FLIP, lambda window: window.sandbox_shell.sandbox.undo())),
     Row("Tools > Sandbox > Start over", sandbox_has(0), FLIP),
     Row("Tools > Sandbox > Save as a copy…", FILE_DIALOG, FLIP),
     Row("Edit > Paste over", sandbox_has(1), then(unchanged(35, 36), with_clipboard)),
@@ -404,7 +405,7 @@ DYNAMIC = ("File > Open recent > /",)
 def in_menus(menu: QWidget, path: Sequence[str] = ()) -> Iterator[tuple[str, QAction]]:
     for action in menu.actions():
         inner = cast("QMenu | None", action.menu())
-        name = (*path, action.text().replace("&", "").partition("\t")[0])
+        name = (*path, re.split(r"\t|: ", action.text().replace("&", ""))[0])
         if inner is not None:
             yield from in_menus(inner, name)
         elif not action.isSeparator():
@@ -485,7 +486,9 @@ def enabled(window: MainWindow) -> set[str]:
 
 def test_no_action_is_left_out(window: MainWindow, data: Path) -> None:
     names = [row.name for table in TABLES for row in table]
-    assert len(set(names)) == len(names)
+    assert {name for name in names if names.count(name) > 1} == {"Edit > Undo", "Edit > Redo"}, (
+        "of sandbox, bytes, file"
+    )
     always = {row.name for row in WELCOME} | ALWAYS
     assert enabled(window) == always
     open_(window, data / "swh" / "small.shard")

@@ -11,16 +11,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from shardcore import Depth, Span
+from shardcore import Depth, ShardError, Span
 from shardcore.shards.registry import FORMATS
-from shardscope.session.jobs import Job, Jobs, JobState
+from shardscope.session.jobs import Job, JobState, Rate
 from shardscope.session.session import Session
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import Settings
-from shardscope.views.activity import JobList
+from shardscope.views.activity import JobDialog, JobList
 from shardscope.views.findings import FindingsTable
 from shardscope.widgets.table import ColumnWidth, share_width
-from tests.app.conftest import open_in
+from tests.app.conftest import open_in, visible
 
 
 @pytest.fixture
@@ -74,9 +74,9 @@ def test_a_verification_can_be_stopped(qtbot: QtBot, session: Session, findings:
     assert findings.buttons[Depth.CONTENT].isEnabled()
 
 
-def test_transfers_cancel_and_clear(qtbot: QtBot, jobs: Jobs) -> None:
+def test_transfers_cancel_and_clear(qtbot: QtBot, session: Session) -> None:
     """Jobs that run can be cancelled from the list; those that ended can be cleared away."""
-    made = JobList(jobs)
+    made = JobList(session)
     qtbot.addWidget(made)
     made.show()
     gate = threading.Event()
@@ -85,6 +85,7 @@ def test_transfers_cancel_and_clear(qtbot: QtBot, jobs: Jobs) -> None:
         while not gate.wait(0.002):
             job.progress(1, 4)
 
+    jobs = session.jobs
     first = jobs.submit(work, title="One")
     second = jobs.submit(work, title="Two")
     qtbot.waitUntil(lambda: first.state is JobState.RUNNING and second.state is JobState.RUNNING)
@@ -99,6 +100,37 @@ def test_transfers_cancel_and_clear(qtbot: QtBot, jobs: Jobs) -> None:
     made.clear_button.click()
     assert made.summary.text() == "No activity yet"
     gate.set()
+
+
+def test_a_job_is_found_again_with_its_result(qtbot: QtBot, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = visible(qtbot, JobList(session))
+    gate = threading.Event()
+    monkeypatch.setattr(Rate, "now", lambda *_: 2 << 20)
+
+    def work(job: Job) -> None:
+        job.started -= 1
+        while not gate.wait(0.002):
+            job.progress(1 << 20, 85 << 20)
+        raise ShardError("no more")
+
+    job = session.jobs.submit(work, title="One", done=lambda *_: None)
+    job.unit, job.details = "byte", "key: reason"
+    qtbot.waitUntil(lambda: made.model.index(0, 4).data() == "2.0 MiB/s · 0:42 left")
+    made.table.selectRow(0)
+    QTest.keyClick(made.table, Qt.Key.Key_Return)
+    dialog = made.findChild(JobDialog)
+    assert dialog.progress.state.text() == "2.0 MiB/s · 0:42 left"
+    assert dialog.progress.bar.value() == 1000 // 85
+    dialog.progress.hide_button.click()
+    assert not job.state.ended
+    dialog = made.show_job(job)
+    gate.set()
+    qtbot.waitUntil(lambda: dialog.outcome is not None)
+    dialog.outcome.button.click()
+    again = made.show_job(job)
+    assert again.outcome.verified.text.startswith("✖ failed")
+    assert again.outcome.text.text == "no more\nkey: reason"
+    again.reject()
 
 
 def test_columns_share_the_room() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog, QTableView
 from pytestqt.qtbot import QtBot
 
 from shardcore.operations.extraction import Conflict
@@ -19,6 +18,7 @@ from shardscope.session.session import Session
 from shardscope.shell.notices import ExtractionNotices, Notices, NoticeTone
 from shardscope.startup.settings import Settings
 from shardscope.tasks.extract import ASK, ExtractDialog
+from shardscope.views.activity import JobDialog
 from shardscope.views.objects.panel import ObjectPanel
 from tests.app.conftest import open_in, visible
 
@@ -161,9 +161,9 @@ def test_the_result_says_what_failed(qtbot: QtBot, panel: ObjectPanel, tmp_path:
     open_folder.click()
     assert [url.toLocalFile() for url in opened] == [str(out)]
     failures.click()
-    box = panel.findChild(QDialog, "extractFailures")
-    table = box.findChild(QTableView, "failureTable")
-    assert table.model().rowCount() == 1
+    box = panel.findChild(JobDialog)
+    (line,) = box.outcome.text.text.splitlines()[1:]
+    assert line.startswith(f"{blocked.name}: ")
     box.close()
     blocked.rmdir()
     with qtbot.waitSignal(panel.actions_.extracting.finished):

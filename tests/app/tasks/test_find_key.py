@@ -124,5 +124,12 @@ def test_a_search_is_cancelled(
     assert dialog.model.rowCount() > 0
     dialog.start.click()
     assert dialog.searching
+    (job,) = session.jobs.open_jobs
+    dialog.hide_button.click()
+    assert dialog.searching
+    assert not dialog.isVisible()
+    job.show()
+    assert dialog.isVisible()
     dialog.reject()
+    assert job.show is None
     qtbot.waitUntil(lambda: not session.jobs.open_jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -30,6 +31,13 @@ WHERE = Option("where", OptionType.TEXT, "A place.")
         (OptionType.TEXT, 12, "12"),
         (OptionType.JSON, {"a": 1}, {"a": 1}),
         (OptionType.TEXT, None, None),
+        (OptionType.TIME, 1764504000, "2025-11-30T12:00:00Z"),
+        (OptionType.TIME, "1764504000", "2025-11-30T12:00:00Z"),
+        (OptionType.TIME, 1764504000.5, "2025-11-30T12:00:00.500000Z"),
+        (OptionType.TIME, datetime(2026, 11, 30, 12, tzinfo=UTC), "2026-11-30T12:00:00Z"),
+        (OptionType.TIME, datetime(2026, 11, 30, tzinfo=UTC).date(), "2026-11-30"),
+        (OptionType.TIME, "2026-11-30T12:00:00+01:00", "2026-11-30T12:00:00+01:00"),
+        (OptionType.TIME, 20261130, "20261130"),
     ],
 )
 def test_texts_become_values(type: OptionType, given: Any, value: Any) -> None:
@@ -47,6 +55,9 @@ def test_texts_become_values(type: OptionType, given: Any, value: Any) -> None:
         (OptionType.SIZE, "K"),
         (OptionType.FLAG, "maybe"),
         (OptionType.TEXT, ["a"]),
+        (OptionType.TIME, True),
+        (OptionType.TIME, 1e18),
+        (OptionType.TIME, float("nan")),
     ],
 )
 def test_what_is_no_value_is_named(type: OptionType, given: Any) -> None:

@@ -450,8 +450,7 @@ class SandboxActions(QObject):
         self.cut = self._action(self.tr("&Cut the selected bytes out"), "Ctrl+Alt+X", sandbox.cut)
         cut_rest = partial(sandbox.cut, rest=True)
         self.cut_rest = self._action(self.tr("Cut from here to the &end"), "Ctrl+Alt+End", cut_rest)
-        self.undo = self._action(self.tr("&Undo the last change"), "Ctrl+Z", sandbox.undo)
-        self.redo = self._action(self.tr("&Redo"), "Ctrl+Shift+Z", sandbox.redo)
+        self.undo, self.redo = self._action("", "", sandbox.undo), self._action("", "", sandbox.redo)
         self.start_over = self._action(self.tr("&Start over"), "Ctrl+Alt+Z", sandbox.start_over)
         self.save = self._action(self.tr("Save as a &copy…"), "Ctrl+Alt+S")
         self.salvage = self._action(self.tr("Recover &objects…"), "Ctrl+Alt+E")
@@ -488,8 +487,6 @@ class SandboxActions(QObject):
         for action in (self.to_bits, *self.bits, self.cut, self.cut_rest, *there):
             action.setEnabled(sandbox.on and bool(there.get(action, True)))
             action.setToolTip(first)
-        undone = self.tr("&Undo: {0}").format(sandbox.changes[-1].what) if sandbox.changes else ""
-        self.undo.setText(undone or self.tr("&Undo the last change"))
         no_file = self.tr("Open one of the files of the folder first") if sandbox.member else why_not
         self.salvage.setEnabled(not no_file)
         self.salvage.setToolTip(tip(no_file or self.tr("Works without an index, if the format allows it")))

@@ -22,8 +22,6 @@ ROOM = 9
 
 
 class EditActions(QObject):
-    """Menu actions for editing; `verbs` maps `(verb, is reverted)` to its action."""
-
     def __init__(self, switch: EditSwitch, editor: Editor, typed: TypedBytes, parent: QObject) -> None:
         super().__init__(parent)
         self._switch = switch
@@ -42,10 +40,7 @@ class EditActions(QObject):
                 self._of.append((verb, action))
         self.rekey = QAction(f"{title_of(REKEY)}…", self)
         self.rekey.setToolTip(tip(QCoreApplication.translate("Verbs", REKEY.help)))
-        self.undo = self._action(self.tr("&Undo last edit…"), "Ctrl+Z", editor.ask_undo)
         self.write = self._action(self.tr("&Write typed bytes…"), "Ctrl+S", lambda: editor.ask_bytes(typed.changes))
-        self.undo_typed = self._action(self.tr("Undo typ&ing"), "Ctrl+Z", typed.undo)
-        self.redo_typed = self._action(self.tr("Redo typin&g"), "Ctrl+Shift+Z", typed.redo)
         self.discard = self._action(self.tr("&Discard typed bytes"), "", typed.discard)
         typed.changed.connect(self.update)
         switch.changed.connect(self.update)
@@ -57,8 +52,7 @@ class EditActions(QObject):
 
     @property
     def all(self) -> list[QAction]:
-        typing = [self.write, self.undo_typed, self.redo_typed, self.discard]
-        return [*(action for _, action in self._of), *typing, self.undo, self.rekey]
+        return [*(action for _, action in self._of), self.write, self.discard, self.rekey]
 
     def _action(self, text: str, keys: str, act: Callable[[], object]) -> QAction:
         action = QAction(text, self)
@@ -87,27 +81,9 @@ class EditActions(QObject):
             action.setEnabled(verb in there and not why_not)
             action.setToolTip(tip(why_not or QCoreApplication.translate("Verbs", verb.help)))
         self.rekey.setVisible(bool(switch.edit_permission.rekey))
-        typed = self._typed
-        for action in (self.write, self.undo_typed, self.discard):
-            action.setEnabled(bool(typed.changes))
-        self.redo_typed.setEnabled(bool(typed.undone))
-        for action in (self.write, self.undo_typed, self.redo_typed, self.discard):
+        for action in (self.write, self.discard):
+            action.setEnabled(bool(self._typed.changes))
             action.setVisible(switch.allowed)
-        self._update_undo()
-
-    def _update_undo(self) -> None:
-        edit_permission, why_not = self._switch.edit_permission, ""
-        if edit_permission.interrupted and not edit_permission.interrupted.kept:
-            why_not = self.tr("The interrupted edit has no undo file: it can only be finished")
-        elif not edit_permission.interrupted:
-            # An interrupted edit can be undone even in a damaged file.
-            nothing = "" if edit_permission.journal else self.tr("No undo file: there is nothing to undo")
-            why_not = edit_permission.why_not or nothing or ("" if self._switch.allowed else self._switch.why_not)
-        in_place = any(not verb.beside for verb in edit_permission.verbs)
-        self.undo.setVisible(bool(edit_permission.interrupted) or edit_permission.journal or in_place)
-        # Ctrl+Z undoes typing first.
-        self.undo.setEnabled(self.undo.isVisible() and not why_not and not self._typed.changes)
-        self.undo.setToolTip(tip(why_not or self.tr("Restores the bytes that the last edit changed")))
 
 
 class EditChip(QToolButton):

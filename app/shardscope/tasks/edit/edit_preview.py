@@ -10,7 +10,7 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
-from shardcore import Cancelled, DataSet, Shard, ShardError, UsageError
+from shardcore import Cancelled, DataSet, Shard, ShardError, SourceChanged, UsageError
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress, stopped_by
@@ -34,6 +34,8 @@ MOST_LINES = 2_000
 
 Make = Callable[[bool, Progress], None]
 """Function that runs an edit; its arguments are whether to keep the old bytes, and progress."""
+
+Undo = Callable[[str, Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class Proposal:
         kept: Consequences without and with an undo file; empty if there is no choice.
         asked: Request that it answers; None for typed bytes and undo.
         undoes: Whether it undoes an edit.
+        undo: Undoes it, if the identity of the file is still the given one.
     """
 
     what: str
@@ -93,6 +96,8 @@ class Proposal:
     remark: str = ""
     asked: EditRequest | None = None
     undoes: bool = False
+    undo: Undo | None = None
+    again: Callable[[Shard], Proposal] | None = None
 
     @property
     def total(self) -> str:
@@ -122,7 +127,8 @@ def propose(shard: Shard, asked: EditRequest) -> Proposal:
             now=asked.now,
             back=asked.back,
         )
-    return replace(_of_edit_with_undo(edit) if isinstance(edit, Edit) else _of_rewrites(shard, edit), asked=asked)
+    found = _of_edit_with_undo(edit) if isinstance(edit, Edit) else _of_rewrites(shard, edit)
+    return replace(found, asked=asked, again=lambda shard: propose(shard, asked))
 
 
 def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
@@ -138,7 +144,7 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
         if not new:
             raise UsageError("the typed bytes are the same as the file's")
         edit = edit_of(source, f"overwrite {plural(sum(one.size for one in new), 'byte')}", new)
-    return _of_edit_with_undo(edit)
+    return replace(_of_edit_with_undo(edit), again=lambda shard: propose_bytes(shard, changes))
 
 
 def propose_undo(shard: Shard) -> Proposal:
@@ -146,15 +152,19 @@ def propose_undo(shard: Shard) -> Proposal:
         raise UsageError("only local files can be changed in place")
     journal, edit = planned_undo(shard.source)
     state = "" if journal.done else "That edit was interrupted: the file may be partly changed."
-    undone = _of_edit(edit, lambda _, progress: put_back(edit.path, progress))
+    undone = _of_edit(edit, lambda _, progress: put_back(edit.path, "", progress))
     return replace(undone, remark=state, undoes=True)
 
 
-def put_back(path: Path, progress: Progress = no_progress) -> None:
-    """Undo the last edit, or finish an interrupted one that has no undo file. Cannot be cancelled."""
+def put_back(path: Path, left: str, progress: Progress = no_progress) -> None:
+    """Undo the last edit if the file has the identity `left` or that is empty; finish one without undo file."""
     with _uncancellable(progress) as report, locked(path):
-        left = interrupted_edit(path)
-        if left is not None and not left.kept:
+        if left:
+            with FileSource(path) as source:
+                if source.identity != left:
+                    raise SourceChanged(f"{path} was changed by another program")
+        found = interrupted_edit(path)
+        if found is not None and not found.kept:
             finish(path, keep=False, progress=report)
         else:
             undo(path, report)
@@ -186,7 +196,8 @@ def _uncancellable(progress: Progress) -> Iterator[Progress]:
 
 def _of_edit_with_undo(edit: Edit) -> Proposal:
     check_names(edit.path, hard_links=False)
-    return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
+    found = _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
+    return replace(found, undo=partial(put_back, edit.path))
 
 
 def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = ()) -> Proposal:
@@ -234,7 +245,7 @@ def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
         found = _changed_lines(source, one)
         rows += found
         if source is not None:
-            proposed[source] = _proposed_text(source, one.old or b"", one.new, found)
+            proposed[source] = _proposed_text(source, one.old or b"", one.new or b"", found)
     whats = list(dict.fromkeys(one.what for one in rewrites))
     single = rewrites[0] if len(rewrites) == 1 else None
     fresh = [one.path.name for one in rewrites if one.old is None]
@@ -244,15 +255,18 @@ def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
         tuple(rows),
         single.path.name if single is not None else "",
         len(single.old or b"") if single is not None else 0,
-        len(single.new) if single is not None else 0,
+        len(single.new or b"") if single is not None else 0,
         proposed,
         lambda _, progress: make_rewrites(rewrites, progress=progress),
         remark=f"The shard itself is unchanged. {remark}".strip(),
+        undo=lambda _, progress: make_rewrites(
+            [replace(one, old=one.new, new=one.old) for one in rewrites], progress=progress
+        ),
     )
 
 
 def _changed_lines(source: str | None, rewrite: Rewrite) -> list[ChangeRow]:
-    old, new = (rewrite.old or b"").splitlines(keepends=True), rewrite.new.splitlines(keepends=True)
+    old, new = ((text or b"").splitlines(keepends=True) for text in (rewrite.old, rewrite.new))
     old_at, new_at = ([0, *accumulate(map(len, lines))] for lines in (old, new))
     rows = []
     for tag, a, b, c, d in _opcodes(old, new):

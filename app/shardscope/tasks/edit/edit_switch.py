@@ -18,7 +18,7 @@ from shardcore.sources.patched_source import PatchedSource
 from shardcore.sources.remote.address import is_address
 from shardcore.teaching import resource_paths
 from shardcore.writing.declaration import REKEY, VERBS, Verb
-from shardcore.writing.journal import Journal, earlier_journals, journal_of
+from shardcore.writing.journal import Journal, all_journals, read_journal
 from shardcore.writing.undo import interrupted_edit
 from shardscope.session.jobs import JobPriority
 from shardscope.session.session import OpenFailure, Session
@@ -112,11 +112,11 @@ class EditSwitch(QObject):
 
 @dataclass(frozen=True, slots=True)
 class EditPermission:
-    """Edits that a file permits; `why_not` is empty if it may be changed, `journal`: an undo file exists."""
+    """Edits that a file permits; `why_not` is empty if it may be changed, `last_edit` without an undo file."""
 
     verbs: tuple[Verb, ...] = ()
     why_not: str = "Nothing is open"
-    journal: bool = False
+    last_edit: str = ""
     interrupted: Journal | None = None
     rekey: tuple[Option, ...] = ()
 
@@ -139,8 +139,15 @@ def edit_permission(shard: Shard, uri: str, kept: Collection[Path] = ()) -> Edit
         why_not = "Files of this format cannot be changed in place: write a new one instead"
     if path is None:
         return EditPermission(verbs, why_not, rekey=rekey)
-    there = journal_of(path).is_file() or bool(earlier_journals(path))
-    return EditPermission(verbs, why_not, there, interrupted_journal(path), rekey)
+    return EditPermission(verbs, why_not, _last_edit(path), interrupted_journal(path), rekey)
+
+
+def _last_edit(path: Path) -> str:
+    try:
+        return read_journal(path).what if all_journals(path) else ""
+    except ShardError:
+        # The dialog shows why it cannot be undone.
+        return "last edit"
 
 
 def interrupted_journal(path: Path) -> Journal | None:

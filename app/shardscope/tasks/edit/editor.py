@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, Depth, Report, Severity, Shard, SourceChanged, Span, UsageError
 from shardcore.model.options import Option
-from shardcore.model.text import plural, shown
+from shardcore.model.text import iso_text, plural, shown
 from shardcore.sources.patched_source import Change
 from shardcore.writing.declaration import EditSubject, Verb
 from shardcore.writing.journal import Journal
@@ -314,6 +314,15 @@ def _listed(paths: Iterable[Path]) -> str:
     return "; ".join(map(str, paths))
 
 
+@dataclass
+class _History:
+    """Edits of a file made in this window, and those undone, the last one last; `left` is its identity after them."""
+
+    made: list[Proposal] = field(default_factory=list)
+    undone: list[Proposal] = field(default_factory=list)
+    left: str = ""
+
+
 class Editor(QObject):
     """Shows edit dialogs and runs the edits in jobs; `now` returns the time for the journal, ISO 8601 in UTC."""
 
@@ -332,8 +341,9 @@ class Editor(QObject):
         self._chosen = chosen
         self._window = window
         self._after: EditOutcome | None = None
+        self._histories: dict[str, _History] = {}
         self.sheet: EditDialog | None = None
-        self.now: Callable[[], str] = lambda: datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        self.now: Callable[[], str] = lambda: iso_text(datetime.now(UTC))
         session.opened.connect(self._opened)
         session.documents.failed.connect(lambda _: setattr(self, "_after", None))
 
@@ -374,6 +384,56 @@ class Editor(QObject):
         title, act = self.tr("Undo the last edit"), self.tr("Undo")
         return self._show(EditTask(title, help_, act, lambda shard, *_: propose_undo(shard)))
 
+    # --- undo and redo ---
+
+    def _history(self, uri: str = "") -> _History:
+        return self._histories.setdefault(uri or self._session.uri, _History())
+
+    @property
+    def last_edit(self) -> str:
+        """Name of the edit that `undo` undoes; it ends with `…` if that asks first, and is empty if there is none."""
+        permission, made = self._switch.edit_permission, self._history().made
+        if made and not permission.interrupted:
+            return made[-1].what
+        return permission.last_edit and f"{permission.last_edit}…"
+
+    @property
+    def last_undone(self) -> str:
+        return undone[-1].what if (undone := self._history().undone) else ""
+
+    def undo(self, uri: str = "") -> None:
+        """Undo the last edit at once if this window made it and no other program changed the file; otherwise ask."""
+        uri = uri or self._session.uri
+        history = self._history(uri)
+        if self._switch.edit_permission.interrupted or not history.made:
+            self.ask_undo()
+            return
+        last = history.made[-1]
+        undo, asked = last.undo, last.asked
+        assert undo is not None
+
+        def changed() -> None:
+            if asked is not None and asked.verb.back:
+                self.ask(asked.verb, back=not asked.back, keys=tuple(asked.keys))
+            else:
+                self.ask_undo()
+
+        self._run(
+            lambda job: undo(history.left, job.progress),
+            f"undo: {last.what}",
+            self._undone(Path(uri).name),
+            uri=uri,
+            then=lambda: history.undone.append(history.made.pop()),
+            changed=changed,
+        )
+
+    def redo(self) -> None:
+        shard, undone = self._session.shard, self._history().undone
+        if shard is None or self._switch.why_not or not undone or (again := undone[-1].again) is None:
+            return
+        make = lambda keep, progress: again(shard).make(keep, progress)  # noqa: E731
+        self._go(replace(undone[-1], make=make), keep=True, redone=True)
+
     def _show(self, task: EditTask) -> EditDialog:
         if self.sheet is not None:
             self.sheet.reject()
@@ -399,19 +459,26 @@ class Editor(QObject):
 
     # --- run ---
 
-    def _go(self, proposal: Proposal, keep: bool) -> None:
-        path, asked = Path(self._session.uri), proposal.asked
-        text = self.tr("{0} was changed: {1}").format(proposal.name or path.name, proposal.what)
-        news = EditOutcome(text) if not proposal.undoes else self._undone(path.name)
-        if proposal.kept and keep:
-            news = EditOutcome(text, action=self.tr("Undo"), do=lambda: self.put_back(str(path)))
-        elif asked is not None and asked.verb.back and not asked.back:
-            verb, keys = asked.verb, tuple(asked.keys)
-            action = f"{title_of(verb, back=True)}…"
-            news = EditOutcome(text, action=action, do=lambda: self.ask(verb, back=True, keys=keys))
-        self._run(
-            lambda job: proposal.make(keep, job.progress), proposal.what, news, stops=keep and bool(proposal.kept)
-        )
+    def _go(self, proposal: Proposal, keep: bool, *, redone: bool = False) -> None:
+        uri, history = self._session.uri, self._history()
+        text = self.tr("{0} was changed: {1}").format(proposal.name or Path(uri).name, proposal.what)
+        news = EditOutcome(text) if not proposal.undoes else self._undone(Path(uri).name)
+        undoable = proposal.undo is not None and (keep or not proposal.kept)
+        if undoable:
+            news = EditOutcome(text, action=self.tr("Undo"), do=lambda: self.undo(uri))
+
+        def made() -> None:
+            history.undone.pop() if redone else history.undone.clear()
+            if undoable:
+                # `make` may hold temporary files open.
+                history.made.append(replace(proposal, rows=(), proposed={}, make=lambda *_: None))
+            elif not proposal.undoes:
+                history.made.clear()
+            elif history.made:
+                history.made.pop()
+
+        stops = keep and bool(proposal.kept)
+        self._run(lambda job: proposal.make(keep, job.progress), proposal.what, news, stops=stops, then=made)
 
     def put_back(self, uri: str, journal: Journal | None = None) -> Job:
         """Start a job that undoes the last edit, or completes an interrupted one without undo file, and reopens."""
@@ -421,20 +488,33 @@ class Editor(QObject):
             news = EditOutcome(self.tr("{0} was changed: {1}").format(name, journal.what))
         else:
             what, news = f"undo the edit of {name}", self._undone(name)
-        return self._run(lambda job: put_back(Path(uri), job.progress), what, news, uri=uri)
+        history = self._history(uri)
+        return self._run(
+            lambda job: put_back(Path(uri), "", job.progress), what, news, uri=uri, then=history.made.clear
+        )
 
     def _undone(self, name: str) -> EditOutcome:
         return EditOutcome(self.tr("{0} restored to its state before the edit").format(name))
 
     def _run(
-        self, work: Callable[[Job], None], what: str, news: EditOutcome, *, stops: bool = False, uri: str = ""
+        self,
+        work: Callable[[Job], object],
+        what: str,
+        news: EditOutcome,
+        *,
+        then: Callable[[], object],
+        stops: bool = False,
+        uri: str = "",
+        changed: Callable[[], object] | None = None,
     ) -> Job:
         """Change the file in a lasting job, then reopen it; `stops`: cancelling leaves the file unchanged."""
         session, shard, name = self._session, self._session.shard, Path(uri or self._session.uri).name
         session.watch.hold(held=True)
 
-        def done(_: None, error: BaseException | None) -> None:
+        def done(_: object, error: BaseException | None) -> None:
             after = news
+            if error is None:
+                then()
             if isinstance(error, Cancelled):
                 after = EditOutcome(self.tr("Stopped: the file is unchanged")) if stops else news
             elif error is not None:
@@ -444,7 +524,11 @@ class Editor(QObject):
             elif isinstance(error, (SourceChanged, UsageError)) or (after.bad and shard is None):
                 # Nothing was written, or no file is open that could be reopened.
                 session.watch.hold(held=False)
-                self.news.emit(after)
+                # Another program had changed the file.
+                if isinstance(error, SourceChanged) and changed is not None:
+                    changed()
+                else:
+                    self.news.emit(after)
             else:
                 self._after = after
                 self._reload(uri)
@@ -467,6 +551,9 @@ class Editor(QObject):
             QTimer.singleShot(0, self, lambda: self._reloaded(news))
 
     def _reloaded(self, news: EditOutcome) -> None:
+        shard = self._session.shard
+        if not news.bad and shard is not None and shard.source is not None:
+            self._history().left = shard.source.identity
         self.reloaded.emit()
         self.news.emit(news)
         if not news.bad:
@@ -491,7 +578,6 @@ class Editor(QObject):
 
 
 def _keys(shard: Shard, rows: RowRanges, job: Job) -> tuple[tuple[str, ...], int]:
-    """Return the distinct keys of some rows, and the number of rows without a key."""
     found: dict[str, None] = {}
     left_out = 0
     for piece in rows.pieces():

@@ -424,21 +424,16 @@ class NewShardDialog(TaskDialog):
             self.write_wanted.emit()
 
     def begin_writing(self, name: str, job: Job, stage: JobStage) -> None:
-        page = self.writing = ProgressPage(self, self.tr("Writing {0}").format(name), job.cancel)
-
-        def look() -> None:
+        def words() -> str:
             done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
-            page.show_progress(job.done_amount, self.tr("Verifying …") if stage.verifying else done)
-            if job.state.ended:
-                clock.stop()
+            return self.tr("Verifying …") if stage.verifying else done
 
-        clock = QTimer(page)
-        clock.setInterval(LOOK_MILLISECONDS)
-        clock.timeout.connect(look)
-        clock.start()
+        page = ProgressPage(self, self.tr("Writing {0}").format(name), job, self.run_in_background, words)
+        page.stop.setToolTip(self.tr("Stops writing and removes the partial file"))
+        self.writing = page
+        self.show_in_activity(job)
 
     def show_written(self, packed: Packed, name: str) -> None:
-        """Show the result; close the dialog if there is nothing to read."""
         report = packed.report
         if not (packed.notes or packed.removed or packed.skipped or (report is not None and report.findings)):
             self.accept()
@@ -463,6 +458,10 @@ class NewShardDialog(TaskDialog):
             self.reject()
 
     # --- events ---
+
+    def reject(self) -> None:
+        writes = self.writing is not None and self.pages.currentWidget() is self.writing
+        self.run_in_background() if writes else super().reject()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -541,8 +540,8 @@ class NewShards(QObject):
 
         def done(packed: Packed | None, error: BaseException | None) -> None:
             if packed is not None:
-                job.note = result_text(packed, name)
-                self._written(sheet, work, packed)
+                job.note, job.details = result_text(packed, name), "\n".join(result_lines(packed))
+                self._written(sheet, work, packed, job)
             else:
                 self._failed(sheet, name, error)
 
@@ -555,14 +554,18 @@ class NewShards(QObject):
         )
         sheet.begin_writing(name, job, stage)
 
-    def _written(self, sheet: NewShardDialog, work: NewShardJob, packed: Packed) -> None:
+    def _written(self, sheet: NewShardDialog, work: NewShardJob, packed: Packed, job: Job) -> None:
         name, path = work.target.path.name, str(work.target.path)
+        request = OpenRequest(path, _named_format(work.target), packed.opening)
         if not _seen(sheet):
+            job.open_result = lambda: self._session.open_tab(request)
             self._session.say(result_text(packed, name))
+            if alive(sheet.close):
+                sheet.accept()
             return
         sheet.show_written(packed, name)
         self._result = path, result_text(packed, name)
-        self._session.open_tab(OpenRequest(path, _named_format(work.target), packed.opening))
+        self._session.open_tab(request)
 
     def _opened(self) -> None:
         (path, text), self._result = self._result, ("", "")
@@ -577,16 +580,15 @@ class NewShards(QObject):
             words = error_text(error)
             if not seen:
                 self._session.report_error(self.tr("Cannot write {0}").format(name), error)
-        if seen:
+        if alive(sheet.close):
             sheet.show_failed(words)
 
 
 def _seen(sheet: NewShardDialog) -> bool:
-    return alive(sheet.close) and not sheet.is_closed
+    return alive(sheet.close) and sheet.isVisible()
 
 
 def _named_format(target: NewShardTarget) -> str | None:
-    """Return the format with which to open the result; None to detect it."""
     found = format_of(target.format)
     return None if (found.begins or found.marks) and not target.folder else target.format
 

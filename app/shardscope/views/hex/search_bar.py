@@ -399,6 +399,7 @@ class SearchBar(QWidget):
                 done(result)
 
         job = self._state.pages.read(name, work, key=("search", kind, id(self)), title=title[:60], done=finished)
+        job.unit = "byte"
         self._running(kind, job)
 
     def _running(self, kind: str, job: Job | None) -> None:

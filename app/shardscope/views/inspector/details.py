@@ -17,7 +17,7 @@ import numpy as np
 
 from shardcore import FieldRole, Node, ObjectRef, Span, State
 from shardcore.model.objects import MEMBER_ROW
-from shardcore.model.text import bits_text, number_text, plural, said, without_marks
+from shardcore.model.text import bits_text, iso_text, number_text, plural, said, without_marks
 from shardcore.shards.format import Detail
 from shardscope.session.display_text import cut_end, cut_middle, grouped, known_size, numbers, span_words
 from shardscope.widgets.details_page import Command, DetailRow
@@ -238,5 +238,4 @@ def _times(data: bytes) -> Iterator[str]:
                 continue
             moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=count)
             unit, digits = ("s", "seconds") if milliseconds == 1000 else ("ms", "milliseconds")
-            shown = moment.replace(tzinfo=None).isoformat(" ", digits)
-            yield f"{shown} UTC · {name} {unit}, {order}"
+            yield f"{iso_text(moment, digits)} · {name} {unit}, {order}"

@@ -158,7 +158,6 @@ class ObjectActions(QObject):
     # --- check ---
 
     def check_selected(self) -> Job | None:
-        """Read the selected objects completely in a job; report the digest of one, or the number of readable ones."""
         chosen = self._table.selected_ranges()
         if not len(chosen):
             return None

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QMimeData, QModelIndex, QObject, QPoint, QPointF, QRectF, Qt, QTimer, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QModelIndex, QObject, QPoint, Qt, QTimer, QUrl
 from PySide6.QtGui import (
-    QColor,
     QCursor,
     QDrag,
-    QFontMetricsF,
     QGuiApplication,
     QKeyEvent,
     QMouseEvent,
-    QPainter,
-    QPen,
     QPixmap,
 )
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView, QToolTip, QWidget
@@ -33,6 +29,7 @@ from shardscope.views.objects.temporary_files import (
     prepare,
 )
 from shardscope.widgets import theme
+from shardscope.widgets.plain_text import plain_label
 
 
 def files_text(prepared: Prepared) -> str:
@@ -41,42 +38,14 @@ def files_text(prepared: Prepared) -> str:
 
 def drag_pixmap(prepared: Prepared, widget: QWidget) -> QPixmap:
     colours = theme.of(widget)
-    count = len(prepared.files)
-    first = prepared.files[0].name if count == 1 else f"{count:,} files"
-    font = widget.font()
-    metrics = QFontMetricsF(font)
-    name = metrics.elidedText(first, Qt.TextElideMode.ElideMiddle, 220)
-    size = size_text(prepared.size)
-    width = 44 + max(metrics.horizontalAdvance(name), metrics.horizontalAdvance(size)) + 14
-    height = 2 * metrics.height() + 18
-    ratio = widget.devicePixelRatioF()
-    pixmap = QPixmap(round(width * ratio), round(height * ratio))
-    pixmap.setDevicePixelRatio(ratio)
-    pixmap.fill(QColor(0, 0, 0, 0))
-    painter = QPainter(pixmap)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(QPen(colours.accent, 1))
-    painter.setBrush(colours.raised)
-    painter.drawRoundedRect(QRectF(0.5, 0.5, width - 1, height - 1), 6, 6)
-    _paint_sheet(painter, QRectF(13, (height - 24) / 2, 19, 24), colours, several=count > 1)
-    painter.setFont(font)
-    painter.setPen(colours.text)
-    painter.drawText(QPointF(44, 8 + metrics.ascent()), name)
-    painter.setPen(colours.muted)
-    painter.drawText(QPointF(44, 10 + metrics.height() + metrics.ascent()), size)
-    painter.end()
-    return pixmap
-
-
-def _paint_sheet(painter: QPainter, place: QRectF, colours: theme.Palette, *, several: bool) -> None:
-    painter.setPen(QPen(colours.accent, 1.4))
-    painter.setBrush(colours.base)
-    if several:
-        painter.drawRoundedRect(place.translated(3, -3), 2, 2)
-    painter.drawRoundedRect(place, 2, 2)
-    for step in (0.3, 0.5, 0.7):
-        y = place.top() + step * place.height()
-        painter.drawLine(QPointF(place.left() + 4, y), QPointF(place.right() - 4, y))
+    first = prepared.files[0].name if len(prepared.files) == 1 else plural(len(prepared.files), "file")
+    name = widget.fontMetrics().elidedText(first, Qt.TextElideMode.ElideMiddle, 220)
+    label = plain_label(f"{name}\n{size_text(prepared.size)}")
+    label.setStyleSheet(
+        f"background: {colours.raised.name()}; color: {colours.text.name()}; padding: 6px 12px;"
+        f" border: 1px solid {colours.accent.name()}; border-radius: 6px;"
+    )
+    return label.grab()
 
 
 FAR_SMALL = 1 << 20
@@ -347,9 +316,9 @@ class DragOut(QObject):
 
 def _mime(prepared: Prepared, *, clipboard: bool = False) -> QMimeData:
     mime = QMimeData()
-    urls = [QUrl.fromLocalFile(str(path)) for path in prepared.files]
+    urls = [QUrl.fromLocalFile(str(path)) for path in prepared.handed]
     mime.setUrls(urls)
-    mime.setText("\n".join(str(path) for path in prepared.files))
+    mime.setText("\n".join(map(str, prepared.handed)))
     if clipboard:
         lines = ["copy", *(url.toString(QUrl.ComponentFormattingOption.FullyEncoded) for url in urls)]
         mime.setData("x-special/gnome-copied-files", "\n".join(lines).encode())

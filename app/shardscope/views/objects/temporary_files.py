@@ -26,7 +26,7 @@ SMALL = 64_000_000
 
 MOST_FILES = 10_000
 
-_PLAIN = ExtractOptions(manifest=False)
+_PLAIN = ExtractOptions(manifest=False, folders=True)
 
 _PREFIX = "shardscope-drag-"
 _NAME = re.compile(re.escape(_PREFIX) + r"(\d+)-.+")
@@ -46,6 +46,14 @@ class Prepared:
     problems: tuple[str, ...] = ()
     left_out: int = 0
     remedy: Remedy | None = None
+
+    @property
+    def handed(self) -> tuple[Path, ...]:
+        """Paths to hand over: the file alone, or what is at the top of the folder, with sub-folders from the keys."""
+        if len(self.files) == 1:
+            return self.files
+        tops = (self.folder / path.relative_to(self.folder).parts[0] for path in self.files)
+        return tuple(dict.fromkeys(tops))
 
     @property
     def there(self) -> bool:

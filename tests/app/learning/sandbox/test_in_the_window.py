@@ -280,7 +280,7 @@ def test_what_is_intact_is_extracted_and_the_drawing_follows_the_bytes(own: Main
     assert "✓ 11 intact" in sheet.title.text()
     assert "✖ 1 damaged" in sheet.title.text()
     out = file.parent / "out"
-    own.sandbox_shell.salvaging.take_to(out)
+    sheet.run(out)
     until(lambda: (out / REPORT).exists() and "Written to" in sheet.title.text())
     report = json.loads((out / REPORT).read_text())
     assert report["whole"] == 11

@@ -180,15 +180,37 @@ def test_an_edit_is_what_the_command_line_makes(
     assert window.changing.switch.allowed
     assert "was changed" in window.notices.text
     assert window.notices.button.text() == "Undo"
-    undo = window.changing.actions.undo
-    assert undo.isEnabled()
-    press(window, undo)
-    back = window.changing.editor.sheet
-    assert not back.takedown.isVisible()
-    apply(window, back)
-    assert path.read_bytes() == before
+    undo, redo = window.changing.undoing.undo, window.changing.undoing.redo
+    assert undo.text().startswith(f"&Undo: {case.verb}")
+    for action, after in ((undo, before), (redo, other.read_bytes()), (undo, before)):
+        press(window, action)
+        assert window.changing.editor.sheet is None
+        assert path.read_bytes() == after
     assert not journal_of(path).exists()
     assert not undo.isEnabled()
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_an_edit_is_undone_after_a_question_if_the_file_is_not_as_the_window_left_it(
+    reopened: bool, window: MainWindow, tmp_path: Path
+) -> None:
+    path, sheet = deleting(window, tmp_path)
+    before = path.read_bytes()
+    apply(window, sheet)
+    if reopened:
+        window.session.close()
+        window.changing.editor._histories.clear()
+        show(window, path)
+        assert window.changing.undoing.undo.text() == "&Undo: delete 3 objects…"
+    else:
+        os.utime(path, (1, 1))
+    press(window, window.changing.undoing.undo)
+    back = window.changing.editor.sheet
+    assert not back.takedown.isVisible()
+    assert path.read_bytes() != before
+    apply(window, back)
+    assert path.read_bytes() == before
+    assert not window.changing.undoing.undo.isEnabled()
 
 
 def test_old_and_new_are_seen_in_the_bytes(window: MainWindow, tmp_path: Path) -> None:
@@ -223,7 +245,7 @@ def test_a_takedown_keeps_nothing(window: MainWindow, tmp_path: Path) -> None:
     assert not journal_of(path).exists()
     assert window.notices.buttons == []
     assert "was changed" in window.notices.text
-    assert not window.changing.actions.undo.isEnabled()
+    assert not window.changing.undoing.undo.isEnabled()
 
 
 def test_a_file_that_changed_meanwhile_is_left_alone(window: MainWindow, tmp_path: Path) -> None:
@@ -259,22 +281,25 @@ def test_an_interrupted_edit_is_told_and_put_back(magic: bool, window: MainWindo
     delete = window.changing.actions.verbs["delete", False]
     assert not delete.isEnabled()
     assert "undo it first" in delete.toolTip() or magic
-    assert window.changing.actions.undo.isEnabled()
+    assert window.changing.undoing.undo.isEnabled()
     assert window.notices.button.text() == "Undo"
     press(window, window.notices.button)
     assert path.read_bytes() == before
 
 
-@pytest.mark.thorough
+@pytest.mark.parametrize("known", [True, False])
 def test_tombstones_are_noted_and_lifted(
-    window: MainWindow, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    window: MainWindow, tmp_path: Path, capsys: pytest.CaptureFixture[str], known: bool
 ) -> None:
     """The sidecar equals that of the command, and the shard is unchanged."""
     data = Path(__file__).parents[3] / "data" / "des" / "sidecar"
     (path,) = Path(shutil.copytree(data, tmp_path / "a")).glob("*.des")
     (other,) = Path(shutil.copytree(data, tmp_path / "b")).glob("*.des")
     shard, meta = path.read_bytes(), path.with_suffix(".meta")
-    before = json.loads(meta.read_text())
+    was, before = meta.read_bytes() if known else None, json.loads(meta.read_text()) if known else {"tombstones": {}}
+    if not known:
+        meta.unlink()
+        other.with_suffix(".meta").unlink()
     show(window, path, rows=(0,))
     window.changing.editor.now = lambda: "2026-11-22T10:00:00Z"
     sheet = sheet_of(window, "tombstone")
@@ -282,9 +307,9 @@ def test_tombstones_are_noted_and_lifted(
         sheet.fields[name].line.setText(text)
     sheet._soon.timeout.emit()
     settle(window, 40)
-    assert any(b'"keep:2026-11-03T08:00:00Z"' in row.new for row in sheet.model.things)
+    assert not known or any(b'"keep:2026-11-03T08:00:00Z"' in row.new for row in sheet.model.things)
     assert not sheet.takedown.isVisible()
-    assert window.hex.state.name == meta.name
+    assert window.hex.state.name == (meta.name if known else "")
     apply(window, sheet)
     assert window.hex.state.name == ""
     options = ["--reason", "asked for", "--by", "alice", "--ticket", "T-1"]
@@ -293,8 +318,15 @@ def test_tombstones_are_noted_and_lifted(
     ours = re.sub(r'("(?:deleted_at|last_updated)": )"2026[^"]*"', r"\1", meta.read_text())
     assert ours == theirs
     assert path.read_bytes() == shard
-    assert window.notices.button.text() == "Remove tombstones…"
+    assert window.notices.button.text() == "Undo"
+    made = meta.read_bytes()
     press(window, window.notices.button)
+    assert (meta.read_bytes() if meta.exists() else None) == was
+    assert window.changing.undoing.redo.text().startswith("&Redo: add 1 tombstone: 'keep")
+    press(window, window.changing.undoing.redo)
+    assert meta.read_bytes() == made
+    meta.write_bytes(made + b" ")
+    press(window, window.changing.undoing.undo)
     lift = window.changing.editor.sheet
     assert not lift.fields
     apply(window, lift)
@@ -336,7 +368,7 @@ def test_a_takedown_that_was_interrupted_is_finished(window: MainWindow, tmp_pat
     show(window, path)
     assert "An edit of small.shard (delete 1 object) was interrupted" in window.notices.text
     assert window.notices.button.text() == "Finish"
-    assert not window.changing.actions.undo.isEnabled()
+    assert not window.changing.undoing.undo.isEnabled()
     press(window, window.notices.button)
     assert content not in path.read_bytes()
     assert not journal_of(path).exists()

@@ -71,7 +71,9 @@ def test_written_as_the_library_writes(
     choose(sheet, options)
     sheet.place.line.setText(str(tmp_path / "out" / name))
     wait_planned(qtbot, sheet)
-    planned = sheet.plan.planned
+    planned, proposed = sheet.plan.planned, {"created", "date", "keep_date"}
+    options = options | {name: value for name, value in sheet.work.target.options.items() if name in proposed}
+    assert bool(proposed & set(options)) is (format in ("des", "mdb"))
     # An empty file has no chunk, and a xorb has nothing else.
     assert planned.objects == {"xorb": 11, "bloscpack": 3}.get(format, 12)
     assert sheet.place.folder is (format == "bloscpack")
@@ -160,7 +162,7 @@ def test_going_on_in_the_background(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Escape closes the dialog, not the job; the result is reported and nothing is opened."""
+    """Escape hides the dialog, not the job; it can be shown again; the result is reported and nothing is opened."""
     begun, free = threading.Event(), threading.Event()
     hold(monkeypatch, begun, free)
     sheet = open_sheet(numbered, format="des")
@@ -171,9 +173,16 @@ def test_going_on_in_the_background(
     (job,) = [one for one in session.jobs.open_jobs if one.title]
     QTest.keyClick(sheet, Qt.Key.Key_Escape)
     assert not sheet.isVisible()
+    job.show()
+    qtbot.waitUntil(lambda: sheet.isVisible() and sheet.writing.state.text().startswith("5 of 12 objects"))
+    sheet.writing.hide_button.click()
+    assert not sheet.isVisible()
     with qtbot.waitSignal(session.succeeded) as told:
         free.set()
     assert told.args == [job.note]
+    assert job.show is None
+    assert "new.des · " in job.details
+    assert job.open_result is not None
     assert f"{(tmp_path / 'new.des').stat().st_size:,} bytes" in job.note
     assert session.shard is None
 

@@ -102,3 +102,23 @@ def test_deleted_objects_are_not_dragged(data: Path, tmp_path: Path) -> None:
             assert sorted(file.name for file in prepared.files) == names
             assert prepared.left_out == (0 if deleted else 1)
             assert prepared.problems == ()
+
+
+def test_names_are_kept_and_several_objects_come_with_their_folders(tmp_path: Path) -> None:
+    keys = ["src/sea/tides.py", "src/sea/tide.py", "SRC/other.py", "readme", "../up.txt", "/etc/passwd", "a//b", "CON"]
+    with shardcore.create(tmp_path / "made.des", format="des") as writer:
+        for key in keys:
+            writer.add(key, key.encode())
+    folders = DragFolders(tmp_path)
+    with shardcore.open(tmp_path / "made.des") as shard:
+        shard.load_index()
+        (handed,) = prepare(shard, [0], folders, lambda *_: None).handed
+        assert (handed.name, handed.read_text()) == ("tides.py", keys[0])
+        found = prepare(shard, range(len(keys)), folders, lambda *_: None)
+    names = [str(path.relative_to(found.folder)) for path in found.files]
+    assert names[:2] == keys[:2]
+    assert names[3] == "readme"
+    assert names[2].startswith("SRC~"), "another folder where case does not count"
+    assert all("/" not in name and ".." not in Path(name).parts for name in names[4:])
+    assert [path.name for path in found.handed][:3] == ["src", names[2].partition("/")[0], "readme"]
+    assert [path.read_text() for path in found.files] == keys

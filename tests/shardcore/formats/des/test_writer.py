@@ -155,9 +155,10 @@ def test_dates_are_kept_where_asked(tmp_path: Path) -> None:
         writer.add("a", b"", created_at=when)
         writer.add("b", b"", created_at=when, meta={"created_at": "2020-01-01", "x": 1})
         writer.add("c", b"")
+        writer.add("d", b"", created_at=1793692800)
     with shardcore.open(tmp_path / "x.des") as shard:
-        metas = [shard.find(uid).extras["meta"] for uid in "abc"]
-    assert metas == [{"created_at": when}, {"created_at": "2020-01-01", "x": 1}, {}]
+        metas = [shard.find(uid).extras["meta"] for uid in "abcd"]
+    assert metas == [{"created_at": when}, {"created_at": "2020-01-01", "x": 1}, {}, {"created_at": when}]
 
 
 def test_sidecars_have_checksums(tmp_path: Path) -> None:
