@@ -71,13 +71,13 @@ class DesObjects(Objects):
         ):
             record = Span("", first, last)
             if not plain:
-                yield self._ref(columns.take([number]), key, record)
+                yield self._parsed_ref(columns.take([number]), key, record)
                 continue
             extras = {"meta": {}, "flags": flags, "compressed_size": compressed, "uncompressed_size": size}
             spans, name = (Span("", start, stop), record), self.codecs[codec]
             yield ObjectRef(key, row, spans, size, stored, name, extras=extras, record=record)
 
-    def _ref(self, columns: ObjectColumns, key: str | None, record: Span) -> ObjectRef:
+    def _parsed_ref(self, columns: ObjectColumns, key: str | None, record: Span) -> ObjectRef:
         entries, row, size = self._entries, int(columns.row[0]), int(columns.size[0])
         error = entries.problem(row) or ("" if key is not None else "the uid is not UTF-8")
         try:
