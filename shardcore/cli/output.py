@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import sys
@@ -164,21 +163,6 @@ def error_line(error: ShardError) -> str:
 
 def json_value(value: Value) -> Any:
     return value.hex() if isinstance(value, bytes) else value
-
-
-def json_safe(value: Any) -> Any:
-    """Return a JSON value: bytes as hex, tuples as lists, NaN and infinity as null, other objects as text."""
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value).hex()
-    if isinstance(value, dict):
-        return {str(name): json_safe(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [json_safe(inner) for inner in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return value.item() if hasattr(value, "item") else str(value)
 
 
 def role_name(role: FieldRole) -> str:

@@ -25,7 +25,7 @@ from shardcore.codecs.images import MOST_PIXELS, decode_picture, encode_png, pic
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, LimitExceeded, Unsupported, UsageError
 from shardcore.model.content_layout import RAW, ArrayLayout
-from shardcore.model.text import number_text, plural, range_text, said, short, visible
+from shardcore.model.text import json_values, number_text, plural, range_text, said, short, visible
 from shardcore.operations.content.base import (
     HTML_LETTERS,
     HTML_ROWS,
@@ -40,7 +40,6 @@ from shardcore.operations.content.base import (
     TableBlock,
     TextBlock,
     aligned,
-    json_values,
     rest,
 )
 
