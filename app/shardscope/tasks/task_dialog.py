@@ -73,7 +73,8 @@ class TaskDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if self.modal:
             self.setWindowModality(Qt.WindowModality.WindowModal)
-        self.message = WrapText(tone="muted")
+        # Its room is reserved, so that the dialog keeps its size when a message comes and goes.
+        self.message = WrapText(tone="muted", lines=2)
         self.buttons = QDialogButtonBox(self)
         self.pages = QStackedWidget(self)
         lay(QVBoxLayout(self), self.pages)
@@ -104,8 +105,6 @@ class TaskDialog(QDialog):
         self.area = scrolled(inner, name, spoken, page)
         foot = QHBoxLayout() if beside else QVBoxLayout()
         self._foot = lay(foot, (self.message, 1), self.buttons, margins=(margin, 6, margin, 12), spacing=10)
-        self.message.setVisible(beside)
-        self._hides_message = not beside
         lay(QVBoxLayout(page), (self.area, 1), self._foot)
         self.pages.addWidget(page)
 
@@ -131,8 +130,6 @@ class TaskDialog(QDialog):
     def show_message(self, text: str, tone: str = "muted") -> None:
         self.message.set_text(text)
         self.message.set_tone(tone)
-        if self._hides_message:
-            self.message.setVisible(bool(text))
 
     def show_error(self, error: BaseException) -> None:
         self.show_message(error_text(error), "error")
