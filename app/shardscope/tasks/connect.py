@@ -256,7 +256,7 @@ class AddressDialog(TaskDialog):
             (self.tr("Permissions"), self.allowed),
         ):
             self._form.add(words, field)
-        self.lay_out([self._form], "addressArea", self.tr("Address and connection"), margin=18)
+        self.lay_out([self._form], "addressArea", self.tr("Address and connection"), beside=True, margin=18)
         self.resize(620, 320)
         # While all rows are shown: the dialog keeps its size when some are hidden.
         self.fit()

@@ -33,18 +33,20 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_file, ask_folder, path_of
 from shardscope.widgets.fonts import SMALL, sized
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import keep_room, lay
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
 YES_NO = {True: "yes", False: "no"}
+
+_NEVER_WRONG = (OptionType.TEXT, OptionType.FOLDER, OptionType.FLAG, OptionType.CHOICE)
+"""Types of which any value can be typed or chosen: no room is reserved for an error."""
 
 
 class OptionField(QWidget):
     """Field of one option with its error below, in room that is reserved; `on` is the value of a switch that is set."""
 
     changed = Signal()
-    may_be_wrong = False
 
     def __init__(self, option: Option, title: str = "") -> None:
         super().__init__()
@@ -86,7 +88,7 @@ class OptionField(QWidget):
         self.wrong.set_text(f"✖ {wrong}" if wrong else "")
         if self._about is not None:
             self._about.setHidden(bool(wrong))
-        self.wrong.setVisible(bool(wrong) or (self.may_be_wrong and self._about is None))
+        self.wrong.setVisible(bool(wrong) or (self.option.type not in _NEVER_WRONG and self._about is None))
         self.wrong.setStyleSheet(f"color: {theme.of(self).error.name()};")
         self.setAccessibleDescription(wrong or self.option.help)
 
@@ -94,9 +96,7 @@ class OptionField(QWidget):
         """Show the help below the field; an error takes its place."""
         about = self._about = small_label(self.option.help, f"about_{self.option.name}")
         about.setStyleSheet(f"color: {theme.of(self).muted.name()};")
-        policy = about.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        about.setSizePolicy(policy)
+        keep_room(about)
         self._below.addWidget(about, 0, 0)
         self.check()
 
@@ -113,8 +113,6 @@ class OptionField(QWidget):
 
 
 class TextField(OptionField):
-    may_be_wrong = True
-
     def __init__(self, option: Option, given: Any = None, title: str = "", *, helped: bool = False) -> None:
         super().__init__(option, title)
         self.line = QLineEdit("" if given is None else str(given))
@@ -227,8 +225,6 @@ class ChoiceField(OptionField):
 
 class JsonField(OptionField):
     """Editor for JSON; `value` returns `given` while the text is `shown`, the value with which the file was read."""
-
-    may_be_wrong = True
 
     def __init__(self, option: Option, given: Any, shown: str = "", evidence: str = "") -> None:
         super().__init__(option)

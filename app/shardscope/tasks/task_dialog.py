@@ -61,6 +61,7 @@ class TaskDialog(QDialog):
     words = ""
     modal = True
     of_file = True
+    message_lines = 2
 
     def __init__(self, session: Session, window: QWidget) -> None:
         super().__init__(window)
@@ -74,7 +75,7 @@ class TaskDialog(QDialog):
         if self.modal:
             self.setWindowModality(Qt.WindowModality.WindowModal)
         # Its room is reserved, so that the dialog keeps its size when a message comes and goes.
-        self.message = WrapText(tone="muted", lines=2)
+        self.message = WrapText(tone="muted", lines=self.message_lines)
         self.buttons = QDialogButtonBox(self)
         self.pages = QStackedWidget(self)
         lay(QVBoxLayout(self), self.pages)
