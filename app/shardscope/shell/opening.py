@@ -299,20 +299,27 @@ class ErrorNotices(QObject):
             change = Button(self.tr("Change…"), self._ways.change)
             self._notices.add_notice(text, NoticeTone.WARNING, buttons=[change], about="damage")
             return
-        buttons = []
-        if shard.source is not None and not shard.source.size:
-            text = self.tr("The file is empty (0 bytes).")
-        elif isinstance(damage, NotAShard):
-            other, name = damage.is_other or shard.format != "unknown", short_name(self._session.request.shown)
-            known = self.tr("{0} is not in a known shard format.").format(name) + self._closest(damage)
-            text = self.tr("{0} Showing raw bytes.").format(sentence(error_text(damage)) if other else known)
-            buttons.append(Button(self.tr("Choose format…"), self._ways.change))
+        buttons, name = [], short_name(self._session.request.shown)
+        # What no format recognises even in part has nothing to recover.
+        recovers = self._salvage.isEnabled()
+        if isinstance(damage, NotAShard):
+            recovers = recovers and (shard.format != "unknown" or bool(damage.candidates))
+            text = self.tr("{0} is not in a known shard format.").format(name) + self._closest(damage)
+            if damage.is_other:
+                # It begins with the name of the file, which is not capitalised.
+                text = f"{error_text(damage)}."
+            elif shard.format != "unknown":
+                text = sentence(error_text(damage))
+            text = self.tr("{0} Showing raw bytes.").format(text)
         else:
             text = self.tr("{0} The rest is shown.").format(failure(self.tr("Damaged"), damage))
         if damage.span is not None:
             buttons.append(Button(self.tr("Show bytes"), partial(self._show, damage.span), closes=False))
-        if self._salvage.isEnabled() and not isinstance(damage, NotAShard):
+        buttons.append(Button(self.tr("Open as…"), self._ways.change, closes=False))
+        if recovers:
             buttons.append(Button(self._salvage.text().replace("&", ""), self._salvage.trigger, closes=False))
+        if shard.source is not None and not shard.source.size:
+            text, buttons = self.tr("The file is empty (0 bytes)."), []
         self._notices.add_notice(text, buttons=buttons, about="damage")
 
     def _show(self, span: Span) -> None:
