@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import ConnectionFailed, FormatError, Remedy, ServerFailed, SourceError, reported_as
-from shardcore.model.text import plural, visible
+from shardcore.model.text import json_values, plural, visible
 from shardcore.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shardcore.errors import ShardError
     from shardcore.model.node import Node
     from shardcore.model.objects import ObjectRef
-    from shardcore.model.record import FieldRole, Value
+    from shardcore.model.record import FieldRole
     from shardcore.shards.shard import Shard
     from shardcore.sources.remote.upload import BucketFolder
 
@@ -161,10 +161,6 @@ def error_line(error: ShardError) -> str:
     return with_advice(error.placed, error.remedy)
 
 
-def json_value(value: Value) -> Any:
-    return value.hex() if isinstance(value, bytes) else value
-
-
 def role_name(role: FieldRole) -> str:
     return role.name.lower()
 
@@ -179,7 +175,7 @@ def info_json(shard: Shard, uri: str) -> dict[str, Any]:
         "size": shard.size,
         "objects": shard.declared_objects,
         "sections": sections,
-        "fields": {name: json_value(value) for name, value in shard.fields.items()},
+        "fields": {name: json_values(value) for name, value in shard.fields.items()},
     }
     if shard.damage is not None:
         found["damage"] = {
@@ -247,7 +243,7 @@ def node_json(node: Node) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": node.name,
         "span": node.span.to_json(),
-        "value": json_value(node.value),
+        "value": json_values(node.value),
         "text": node.text,
         "role": role_name(node.role),
         "doc": node.doc,

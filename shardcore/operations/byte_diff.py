@@ -146,11 +146,10 @@ class ByteDiff:
         return None
 
     def _differing(self, shown: AlignedRows) -> I64:
-        """Return the cells that differ, ascending."""
         return np.flatnonzero(shown.differing.any(axis=0)) + shown.top * self.width
 
     def _breaks(self, cells: I64) -> NDArray[np.bool_]:
-        """Return per cell but the first whether it begins a run. A run ends with its segment: the next is elsewhere."""
+        # A run ends with its segment: the next segment is stored elsewhere.
         segment = np.searchsorted(self._ends, cells // self.width, "right")
         found: NDArray[np.bool_] = (np.diff(cells) > NEAR + 1) | (np.diff(segment) > 0)
         return found

@@ -112,12 +112,8 @@ class Connections:
         return None if found is not None and found.endpoint_url and not _is_bucket(uri) else found
 
     def options_at(self, uri: str, endpoint: str) -> RemoteOptions | None:
-        """Return the options used in this session for a bucket at an endpoint, with its access keys."""
+        # Of this session, with access keys.
         return self._session.get((place_of(uri), endpoint))
-
-    @property
-    def has_keys(self) -> bool:
-        return any(options.access_key for options in self._session.values())
 
     @property
     def endpoints(self) -> list[str]:
@@ -141,13 +137,11 @@ class Connections:
         return '"who": "keys"' in self.kept.get(place_of(uri), "") and (found is None or not found.access_key)
 
     def hold(self, uri: str, options: RemoteOptions) -> None:
-        """Keep options in memory for this session."""
         key = place_of(uri), options.endpoint_url or ""
         self._session.pop(key, None)
         self._session[key] = options
 
     def remember(self, uri: str, options: RemoteOptions) -> None:
-        """Keep options in memory, and all but the access keys in `kept`."""
         if not (place := place_of(uri)):
             return
         self.hold(uri, options)
@@ -186,10 +180,6 @@ def described(address: Address) -> str:
     name = address.path or "the root"
     kind = "the folder " if address.is_folder and address.path else ""
     return f"{kind}{name} on the web server {address.place}{signed}"
-
-
-def in_store(address: Address) -> bool:
-    return address.store is not None
 
 
 def as_anonymous(options: RemoteOptions | None) -> RemoteOptions:

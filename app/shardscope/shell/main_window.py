@@ -389,12 +389,7 @@ def _file_menu(w: MainWindow) -> Menu:
             MenuEntry("open", "&Open…", opening.ask_files, Key.Open),
             MenuEntry("open_folder", "Open &folder…", opening.ask_folder, "Ctrl+Shift+D"),
             MenuEntry("open_address", "Open a&ddress…", w.connecting.ask, "Ctrl+U"),
-            MenuEntry(
-                "forget_keys",
-                "Forget access &keys",
-                w.connecting.forget_keys,
-                tip="Forgets the keys of stores that were typed since the start; they are never stored",
-            ),
+            MenuEntry("forget_keys", "Forget access &keys", w.connecting.forget_keys, tip="Keys typed since the start"),
             MenuEntry("open_with", "Open &as…", w.ways.ask, "Ctrl+Shift+O"),
             [opening.recent, opening.samples],
             LINE,

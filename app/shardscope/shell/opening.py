@@ -29,7 +29,7 @@ from shardcore.model.text import shown, size_text
 from shardcore.sources.remote.address import is_address
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_step import is_fresh
-from shardscope.session.connections import LoginKind, login_kind_of
+from shardscope.session.connections import LoginKind, as_anonymous, login_kind_of
 from shardscope.session.display_text import ACTIONS, cut_middle, error_text, failure, grouped, sentence, short_name
 from shardscope.session.jobs import Job, JobState
 from shardscope.session.open_request import OpenRequest
@@ -120,7 +120,7 @@ class FileOpener(QObject):
     def _may_show(self) -> bool:
         """Return whether an opened document may be shown: not while a modal dialog is about the current one."""
         dialog = QApplication.activeModalWidget()
-        return dialog is None or (isinstance(dialog, NewShardDialog) and dialog.is_written)
+        return dialog is None or (isinstance(dialog, NewShardDialog) and dialog.outcome is not None)
 
     def announce(self, shard: Shard) -> None:
         """Emit `opened`; call it when all parts of the window show the shard."""
@@ -275,7 +275,8 @@ class ErrorNotices(QObject):
         remedy = error.remedy if isinstance(error, RemoteError) else None
         denied = (Remedy.RIGHTS, Remedy.PAYER)
         if request.is_remote and remedy in denied and login_kind_of(request.remote) is not LoginKind.ANONYMOUS:
-            return ACTIONS[Remedy.RIGHTS], partial(self._connecting.try_anonymous, request)
+            anonymous = request.with_remote(as_anonymous(request.remote))
+            return ACTIONS[Remedy.RIGHTS], partial(self._session.open_tab, anonymous)
         if request.is_remote and remedy in (Remedy.PROFILE, *denied):
             return ACTIONS[Remedy.PROFILE], partial(self._connecting.ask, request, LoginKind.PROFILE)
         if request.is_remote and remedy in (Remedy.LOGIN, Remedy.OTHER_LOGIN, Remedy.RENEW, Remedy.REGION, Remedy.HOST):
@@ -301,9 +302,8 @@ class ErrorNotices(QObject):
             return
         buttons, name = [], short_name(self._session.request.shown)
         # What no format recognises even in part has nothing to recover.
-        recovers = self._salvage.isEnabled()
+        in_part = not isinstance(damage, NotAShard) or shard.format != "unknown" or bool(damage.candidates)
         if isinstance(damage, NotAShard):
-            recovers = recovers and (shard.format != "unknown" or bool(damage.candidates))
             text = self.tr("{0} is not in a known shard format.").format(name) + self._closest(damage)
             if damage.is_other:
                 # It begins with the name of the file, which is not capitalised.
@@ -316,7 +316,7 @@ class ErrorNotices(QObject):
         if damage.span is not None:
             buttons.append(Button(self.tr("Show bytes"), partial(self._show, damage.span), closes=False))
         buttons.append(Button(self.tr("Open as…"), self._ways.change, closes=False))
-        if recovers:
+        if in_part and self._salvage.isEnabled():
             buttons.append(Button(self._salvage.text().replace("&", ""), self._salvage.trigger, closes=False))
         if shard.source is not None and not shard.source.size:
             text, buttons = self.tr("The file is empty (0 bytes)."), []

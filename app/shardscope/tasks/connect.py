@@ -30,9 +30,7 @@ from shardscope.session.connections import (
     ENDPOINTS,
     Connections,
     LoginKind,
-    as_anonymous,
     described,
-    in_store,
     login_kind_of,
 )
 from shardscope.session.display_text import error_text
@@ -347,7 +345,7 @@ class AddressDialog(TaskDialog):
     @property
     def request(self) -> OpenRequest:
         parsed = self.parsed
-        signed = parsed is not None and in_store(parsed)
+        signed = parsed is not None and parsed.store is not None
         return replace(self._request, uri=self.uri, remote=self.options() if signed else None)
 
     # --- check ---
@@ -355,7 +353,7 @@ class AddressDialog(TaskDialog):
     def refresh(self, *_: object) -> None:
         self._list_layers()
         parsed = self.parsed
-        signed = parsed is not None and in_store(parsed)
+        signed = parsed is not None and parsed.store is not None
         for part in (self.who, self.endpoint, self.region, self.path_style, self.pays):
             self._form.setRowVisible(part, signed or parsed is None)
         problem = self._problem(parsed)
@@ -373,9 +371,9 @@ class AddressDialog(TaskDialog):
         text = self.address.text().strip()
         try:
             if parsed is not None:
-                if in_store(parsed):
+                if parsed.store is not None:
                     self.options()
-                if in_store(parsed) and any(word in self.endpoint_url for word in ("ACCOUNT", "REGION")):
+                if parsed.store is not None and any(word in self.endpoint_url for word in ("ACCOUNT", "REGION")):
                     return self.tr("replace ACCOUNT or REGION in the endpoint")
             elif text and not is_address(text):
                 return self.tr("not an address: start with s3://, gs://, https://, hf:// or precomputed://")
@@ -487,9 +485,6 @@ class ConnectTask(QObject):
         sheet.chosen.connect(chosen or self._session.open_tab)
         sheet.open()
         return sheet
-
-    def try_anonymous(self, request: OpenRequest) -> None:
-        self._session.open_tab(request.with_remote(as_anonymous(request.remote)))
 
     def has_to_ask(self, uri: str) -> bool:
         """Return whether the dialog is needed: keys are missing, or store or layer must be chosen."""

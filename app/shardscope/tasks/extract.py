@@ -158,7 +158,7 @@ class ExtractDialog(TaskDialog):
         found = self._counted.counted if self._counted is not None else None
         skips = self.skip_unused.box.isChecked()
         counted = found is None or found.objects > 0 or not skips
-        self.extract.setEnabled(bool(self.where.text) and counted and not self.busy)
+        self.extract.setEnabled(bool(self.where.text) and counted and self.running("act") is None)
         for part, name in self._rows.items():
             self.form.setRowVisible(part, bool(found and getattr(found, name)))
         if found is None:

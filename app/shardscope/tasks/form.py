@@ -93,7 +93,7 @@ class OptionField(QWidget):
         self.setAccessibleDescription(wrong or self.option.help)
 
     def explain(self) -> None:
-        """Show the help below the field; an error takes its place."""
+        # Below the field; an error takes its place.
         about = self._about = small_label(self.option.help, f"about_{self.option.name}")
         about.setStyleSheet(f"color: {theme.of(self).muted.name()};")
         keep_room(about)

@@ -147,10 +147,7 @@ class TaskDialog(QDialog):
         priority: JobPriority = JobPriority.SCREEN,
         title: str = "",
     ) -> None:
-        """Run `work` in a job that ends with the dialog, then `take` its result; a newer job of a kind replaces it.
-
-        The dialog is `busy` during a job of kind `act`.
-        """
+        """Run `work` in a job that ends with the dialog, then `take` its result; a newer job of a kind replaces it."""
 
         def done(result: T, error: BaseException | None) -> None:
             if not alive(self.check) or self.is_closed:
@@ -166,10 +163,6 @@ class TaskDialog(QDialog):
 
         self._checks.add(kind)
         job = self.session.jobs.submit(work, key=(kind, self), pool=pool, priority=priority, title=title, done=done)
-
-    @property
-    def busy(self) -> bool:
-        return self.running("act") is not None
 
     def running(self, kind: str) -> Job | None:
         return self.session.jobs.newest((kind, self))
@@ -189,7 +182,6 @@ class TaskDialog(QDialog):
         """Take files that were dropped on the form, with `setAcceptDrops`."""
 
     def close_with_file(self) -> None:
-        """Close the dialog because its file was closed."""
         self.reject()
 
     def _end(self) -> None:
@@ -213,7 +205,7 @@ class TaskDialog(QDialog):
 
     # --- sizes and pages ---
 
-    def fit(self, *, shrink: bool = False) -> None:
+    def fit(self) -> None:
         """Make room for the form, up to the size of the window."""
         column, around = self._column, self.parentWidget()
         column.activate()
@@ -224,7 +216,7 @@ class TaskDialog(QDialog):
             tall = column.totalHeightForWidth(round(width * zoom))
         else:
             tall = column.totalSizeHint().height()
-        wish = max(round((tall + self._foot.totalSizeHint().height()) / zoom), 0 if shrink else self.height())
+        wish = max(round((tall + self._foot.totalSizeHint().height()) / zoom), self.height())
         self.resize(width, min(wish, max(around.window().height() - 40, 320) if around is not None else wish))
 
     def raise_to(self, focus: QWidget) -> None:

@@ -41,7 +41,6 @@ def made(widget: Made, name: str = "", **properties: Any) -> Made:
 
 
 def keep_room(widget: QWidget) -> None:
-    """Reserve the room of a widget while it is hidden."""
     policy = widget.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
     widget.setSizePolicy(policy)

@@ -34,10 +34,7 @@ _GAP = 2
 
 
 class WrapText(QWidget):
-    """Wrapped plain text with *Copy* (menu or Ctrl+C); `tone` names a colour of `theme.Palette`.
-
-    With `lines`, its height is that of so many lines; a longer text is elided, the tooltip shows all of it.
-    """
+    """Wrapped plain text with *Copy* (menu or Ctrl+C); `tone` names a colour of `theme.Palette`."""
 
     clicked = Signal()
 
@@ -52,7 +49,9 @@ class WrapText(QWidget):
         lines: int = 0,
     ) -> None:
         super().__init__()
-        self.link, self.text, self.copied, self._lines = link, "", "", lines
+        self.link, self.text, self.copied = link, "", ""
+        # Height in lines; a longer text is elided, and the tooltip shows all of it. 0: as high as the text.
+        self._lines = lines
         self._tone, self._mono, self._bold = tone, mono, bold
         self._layouts: dict[tuple[int, str], tuple[QTextLayout, int]] = {}
         # Qt asks the policy; an override of `hasHeightForWidth` would run hundreds of times per layout.

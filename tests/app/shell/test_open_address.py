@@ -236,14 +236,6 @@ def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) 
         sheet.open_button.click()
     assert window.windowTitle().startswith("small.shard")
     assert window.session.documents.request_log.requests
-    with qtbot.waitSignal(window.session.documents.failed):
-        window.open("s3://shards/some/misspelt.shard")
-    window.notices.button.click()
-    (again,) = [one for one in window.findChildren(AddressDialog) if one.isVisible()]
-    assert again.who.secret_key.text() == stored.secret
-    again.address.setText("s3://shards/some/notes.txt")
-    with qtbot.waitSignal(window.session.opened):
-        again.open_button.click()
 
 
 @pytest.mark.thorough

@@ -68,7 +68,7 @@ class AlignedState(QObject):
 
     @property
     def runs(self) -> int:
-        """Number of differences; 0 before they are counted."""
+        # 0 before they are counted.
         return self.counts[2] if self.counts is not None else 0
 
     def count(self) -> None:
