@@ -93,7 +93,7 @@ def json_values(value: Any) -> Any:
     """Return JSON values: bytes as hex, arrays and tuples as lists, NaN and infinity as None, other objects as text."""
     if isinstance(value, dict):
         return {str(name): json_values(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple) or getattr(value, "ndim", 0):
+    if isinstance(value, list | tuple) or getattr(value, "ndim", False):
         return [json_values(inner) for inner in value]
     if value is None or isinstance(value, bool | int | str):
         return value

@@ -337,7 +337,7 @@ class FieldForm(QFormLayout):
         self.fields[field.option.name] = field
         self.add(label if self._helped else self._with_letter(label), field)
         words = self.labelForField(field)
-        first, line = field.focusProxy(), words.fontMetrics().height() if words is not None else 0
+        first, line = field.focusProxy(), field.fontMetrics().height()
         if isinstance(words, QLabel) and first is not None and first.sizeHint().height() < 3 * line:
             # Centre the label beside the line of the field, above its help or error.
             words.setAlignment(Qt.AlignmentFlag.AlignTop)

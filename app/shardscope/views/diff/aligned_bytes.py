@@ -55,30 +55,28 @@ class AlignedState(QObject):
         self.run: DiffRun | None = None
         self.row = 0
         self.error = ""
-        self.counts: tuple[NDArray[np.int64], NDArray[np.int64], int] | None = None
+        self.counts: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        # Number of differences; 0 before they are counted.
+        self.runs = 0
         self.visible = 1
         self._jobs = jobs
         self._width = 16
         self.scroller = RowScroller(bar, self._moved)
 
     def show_bytes(self, sides: BytesSideBySide | None) -> None:
-        self.sides, self.shown, self.run, self.counts, self.row, self.error = sides, None, None, None, 0, ""
+        self.sides, self.shown, self.run, self.counts = sides, None, None, None
+        self.row, self.runs, self.error = 0, 0, ""
         self._lay_out()
         self.scroller.go(0)
-
-    @property
-    def runs(self) -> int:
-        # 0 before they are counted.
-        return self.counts[2] if self.counts is not None else 0
 
     def count(self) -> None:
         aligned, sides = self.bytes, self.sides
         if aligned is None:
             return
 
-        def take(counts: tuple[NDArray[np.int64], NDArray[np.int64], int]) -> None:
+        def take(found: tuple[NDArray[np.int64], NDArray[np.int64], int]) -> None:
             if sides is self.sides:
-                self.counts = counts
+                self.counts, self.runs = found[:2], found[2]
                 self.changed.emit()
                 self.counted.emit()
 
