@@ -6,8 +6,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from shardcore.cli.options import USUAL, Json, Opening, opens
-from shardcore.cli.output import json_value, print_json, print_line, print_rest, progress_bar
-from shardcore.model.text import size_text
+from shardcore.cli.output import print_json, print_line, print_rest, progress_bar
+from shardcore.model.text import json_values, size_text
 from shardcore.operations.description import Diff
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _as_json(found: ShardDiff, one: Shard, other: Shard) -> dict[str, Any]:
     return {
         "equal": found.equal,
         "compared": found.compared.value,
-        "fields": [{"name": name, "first": _json(a), "second": _json(b)} for name, a, b in found.fields],
+        "fields": [{"name": name, "first": json_values(a), "second": json_values(b)} for name, a, b in found.fields],
         "counts": {change.value: count for change, count in found.counts.items()},
         "bytes": {change.value: size for change, size in found.sizes.items()},
         "shards": [
@@ -94,12 +94,8 @@ def _differ(one: Source | None, other: Source | None) -> bool:
     return one.size != other.size or any(one.read(*span) != other.read(*span) for span in spans)
 
 
-def _json(value: Any) -> Any:
-    return json_value(value) if value is not None else None
-
-
 def _value(value: Any) -> str:
-    return "–" if value is None else str(json_value(value))
+    return "–" if value is None else str(json_values(value))
 
 
 def _place(ref: Any) -> dict[str, Any] | None:

@@ -34,7 +34,6 @@ from shardcore.cli.output import (
     emit_line,
     error_line,
     info_json,
-    json_safe,
     print_json,
     print_line,
     print_node_json,
@@ -45,7 +44,7 @@ from shardcore.cli.output import (
 )
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.finding import Depth, Report
-from shardcore.model.text import bits_text, letters_of, long_size, plural, range_text, said, short
+from shardcore.model.text import bits_text, json_values, letters_of, long_size, plural, range_text, said, short
 from shardcore.shards.registry import all_formats
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:
             "title": step.title,
             "text": step.text,
             "spans": [span.to_json() for span in step.spans],
-            "values": json_safe(step.values),
+            "values": json_values(step.values),
             "requests": step.requests,
             "bytes": step.bytes,
             "why": step.why,
@@ -451,7 +450,7 @@ def locate(
         raise UsageError("missing argument: KEY")
     answer = locate_key(format_name, key, remote=how.remote, tape=how.tape, **format_options(option))
     if json:
-        print_json(json_safe(answer))
+        print_json(json_values(answer))
     else:
         for name, value in answer.items():
             print_line(f"{name}: {value}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import ConnectionFailed, FormatError, Remedy, ServerFailed, SourceError, reported_as
-from shardcore.model.text import plural, visible
+from shardcore.model.text import json_values, plural, visible
 from shardcore.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from shardcore.errors import ShardError
     from shardcore.model.node import Node
     from shardcore.model.objects import ObjectRef
-    from shardcore.model.record import Value
     from shardcore.shards.shard import Shard
     from shardcore.sources.remote.upload import BucketFolder
 
@@ -165,25 +163,6 @@ def error_line(error: ShardError) -> str:
     return with_advice(error.placed, error.remedy)
 
 
-def json_value(value: Value) -> Any:
-    return value.hex() if isinstance(value, bytes) else value
-
-
-def json_safe(value: Any) -> Any:
-    """Return a JSON value: bytes as hex, tuples as lists, NaN and infinity as null, other objects as text."""
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value).hex()
-    if isinstance(value, dict):
-        return {str(name): json_safe(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [json_safe(inner) for inner in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return value.item() if hasattr(value, "item") else str(value)
-
-
 def info_json(shard: Shard, uri: str) -> dict[str, Any]:
     sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in shard.sections]
     found: dict[str, Any] = {
@@ -194,7 +173,7 @@ def info_json(shard: Shard, uri: str) -> dict[str, Any]:
         "size": shard.size,
         "objects": shard.declared_objects,
         "sections": sections,
-        "fields": {name: json_value(value) for name, value in shard.fields.items()},
+        "fields": {name: json_values(value) for name, value in shard.fields.items()},
     }
     if shard.damage is not None:
         found["damage"] = {
@@ -262,7 +241,7 @@ def node_json(node: Node) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": node.name,
         "span": node.span.to_json(),
-        "value": json_value(node.value),
+        "value": json_values(node.value),
         "text": node.text,
         "role": node.role.name.lower(),
         "doc": node.doc,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -92,6 +93,21 @@ def number_text(value: Any) -> str:
         return f"{exact:.0f}"
     digits = f"{exact:.9g}"
     return digits if float(digits) == exact else str(value)
+
+
+def json_values(value: Any) -> Any:
+    """Return JSON values: bytes as hex, arrays and tuples as lists, NaN and infinity as None, other objects as text."""
+    if isinstance(value, dict):
+        return {str(name): json_values(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple) or getattr(value, "ndim", False):
+        return [json_values(inner) for inner in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex()
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        return float(number_text(value)) if math.isfinite(value) else None
+    return json_values(value.item()) if hasattr(value, "item") else str(value)
 
 
 def product_text(count: SupportsInt, noun: str, each: SupportsInt, total: SupportsInt | None = None) -> str:

@@ -46,9 +46,9 @@ class AlignedRanges:
 
 @dataclass(frozen=True)
 class DiffRun:
-    """Consecutive bytes that differ: the first row in `ByteDiff.rows`, and a range `[start, stop)` per file."""
+    """Consecutive bytes that differ: a range `[start, stop)` of cells (row times width plus column), and per file."""
 
-    row: int
+    cells: tuple[int, int]
     first: tuple[int, int]
     second: tuple[int, int]
 
@@ -128,46 +128,45 @@ class ByteDiff:
         ends = np.append(begins[1:], len(full)) - 1
         return stored_bytes(self.sources[side], starts[begins], stops[ends]).data
 
-    def next_run(self, row: int, *, back: bool = False, progress: Progress = no_progress) -> DiffRun | None:
-        """Return the first difference at or after a row (with `back`, the last one before it), or None."""
+    def next_run(self, cell: int, *, back: bool = False, progress: Progress = no_progress) -> DiffRun | None:
+        """Return the first difference at or after a cell (with `back`, the last one before it), or None."""
         # The next difference is often close, so the step grows from a small one.
-        step, most, edge = 1 << 10, max(PIECE // self.width, 1), row
+        step, most, edge = 1 << 10, max(PIECE // self.width, 1), -(-cell // self.width) if back else cell // self.width
         while edge > 0 if back else edge < self.rows:
             low, high = (max(edge - step, 0), edge) if back else (edge, min(edge + step, self.rows))
-            found = self._first_difference(low, high, last=back)
-            if found is not None:
-                return self._run_at(found, back=back)
+            found = self._differing(self.window(low, high - low))
+            found = found[found < cell if back else found >= cell]
+            if len(found):
+                return self._run_at(int(found[-1 if back else 0]), back=back)
             edge, step = low if back else high, min(2 * step, most)
-            progress(abs(edge - row), self.rows)
+            progress(abs(edge - cell // self.width), self.rows)
         return None
 
-    def _first_difference(self, low: int, high: int, *, last: bool) -> int | None:
-        differing = self.window(low, high - low).differing.any(axis=(0, 2))
-        rows = np.flatnonzero(differing)
-        return None if not len(rows) else low + int(rows[-1 if last else 0])
+    def _differing(self, shown: AlignedRows) -> I64:
+        return np.flatnonzero(shown.differing.any(axis=0)) + shown.top * self.width
 
-    def _run_at(self, row: int, *, back: bool) -> DiffRun:
-        """Return the run that begins in a row; with `back`, it also includes differing rows before it."""
-        most = max(ROWS // self.width, 1)
-        first = row
-        if back:
-            cells = self.window(max(row - most, 0), min(row, most)).differing
-            even = np.flatnonzero(cells.sum(axis=(0, 2))[::-1] == 0)
-            first = row - (int(even[0]) if len(even) else cells.shape[1])
-        shown = self.window(first, most)
-        at = np.flatnonzero(shown.differing.sum(axis=0).reshape(-1))
-        breaks = np.flatnonzero(np.diff(at) > NEAR + 1)
-        stop = int(at[breaks[0]]) + 1 if len(breaks) else int(at[-1]) + 1
-        start = int(at[0])
+    def _breaks(self, cells: I64) -> NDArray[np.bool_]:
         # A run ends with its segment: the next segment is stored elsewhere.
-        ends = self._ends[np.searchsorted(self._ends, first + start // self.width, "right")]
-        stop = min(stop, (int(ends) - first) * self.width)
-        spans = []
+        segment = np.searchsorted(self._ends, cells // self.width, "right")
+        found: NDArray[np.bool_] = (np.diff(cells) > NEAR + 1) | (np.diff(segment) > 0)
+        return found
+
+    def _run_at(self, cell: int, *, back: bool) -> DiffRun:
+        """Return the run that begins at a cell; with `back`, the one that ends with it."""
+        most, row = max(ROWS // self.width, 1), cell // self.width
+        shown = self.window(max(row - most, 0), min(row, most) + 1) if back else self.window(row, most)
+        cells = self._differing(shown)
+        cells = cells[cells <= cell if back else cells >= cell]
+        breaks = np.flatnonzero(self._breaks(cells))
+        if len(breaks):
+            cells = cells[breaks[-1] + 1 :] if back else cells[: breaks[0] + 1]
+        start, stop = int(cells[0]), int(cells[-1]) + 1
+        here, spans = shown.top * self.width, []
         for side in (0, 1):
-            there = shown.there[side].reshape(-1)[start:stop]
-            begin = self._offset(shown, side, start)
+            there = shown.there[side].reshape(-1)[start - here : stop - here]
+            begin = self._offset(shown, side, start - here)
             spans.append((begin, begin + int(there.sum())))
-        return DiffRun(first + start // self.width, spans[0], spans[1])
+        return DiffRun((start, stop), spans[0], spans[1])
 
     def _offset(self, shown: AlignedRows, side: int, cell: int) -> int:
         row, column = divmod(cell, self.width)
@@ -177,9 +176,9 @@ class ByteDiff:
         segment = int(np.searchsorted(self._ends, shown.top + row, "right"))
         return int((self.segments.first, self.segments.second)[side][segment, 1])
 
-    def overview(self, buckets: int, progress: Progress = no_progress) -> tuple[I64, I64]:
-        """Divide each file into `buckets` equal parts; count the differing bytes per part. Reads both files."""
-        counts = np.zeros((2, buckets), np.int64)
+    def overview(self, buckets: int, progress: Progress = no_progress) -> tuple[I64, I64, int]:
+        """Count the differing bytes in each of `buckets` equal parts of each file, and the runs; reads both files."""
+        counts, runs, last = np.zeros((2, buckets), np.int64), 0, np.zeros(0, np.int64)
         sizes = [max(source.size, 1) for source in self.sources]
         step = max(PIECE // self.width, 1)
         for top in range(0, self.rows, step):
@@ -190,8 +189,11 @@ class ByteDiff:
                 # Offset times buckets may overflow int64; floats are exact enough for drawing.
                 parts = (shown.offsets[side, rows] / sizes[side] * buckets).astype(np.int64)
                 np.add.at(counts[side], np.minimum(parts, buckets - 1), per_row[rows])
+            if len(cells := np.concatenate([last, self._differing(shown)])):
+                runs += int(self._breaks(cells).sum()) + (not len(last))
+                last = cells[-1:]
             progress(min(top + step, self.rows), self.rows)
-        return counts[0], counts[1]
+        return counts[0], counts[1], runs
 
 
 def byte_diff(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,11 +26,14 @@ from shardcore.shards.registry import all_formats, format_of
 from shardcore.shards.shard import Shard
 from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, shown_address
-from shardcore.writing.declaration import TOMBSTONE, compute_edit
+from shardcore.writing.declaration import TOMBSTONE, VERBS, EditSubject, Verb
 from shardcore.writing.in_place import Audit, Edit, Rewrite, locked, make_rewrites, real_path
 from shardcore.writing.journal import Journal, bring_back, read_journal
 from shardcore.writing.undo import edit_in_place
 from shardcore.writing.undo import undo as put_back
+
+_TOMBSTONE_FACTS = {"by": "deleted_by", "reason": "reason", "ticket": "ticket_id"}
+"""JSON members of a tombstone, by option name."""
 
 Opened = Callable[[], Shard]
 """Opens the shard to edit; called again after the edit."""
@@ -263,6 +266,28 @@ def edit_for(shard: Shard, name: str) -> Callable[..., Any]:
     return found
 
 
+def compute_edit(
+    shard: Shard,
+    verb: Verb,
+    *,
+    keys: Sequence[str] = (),
+    paths: Iterable[Path] = (),
+    values: Mapping[str, str] | None = None,
+    now: str = "",
+    back: bool = False,
+) -> Any:
+    """Compute an edit without changing anything: an `Edit`, or a tuple of `Rewrite` if only sidecars change.
+
+    `now` is ISO 8601 in UTC; `back` reverts the edit.
+    """
+    make, given = edit_for(shard, verb.name), values or {}
+    if verb.beside:
+        facts = {fact: given.get(name) or "" for name, fact in _TOMBSTONE_FACTS.items()}
+        return make(shard, keys, now=now, facts=facts, undo=back, date=given.get("date") or "")
+    subjects = {EditSubject.KEYS: (keys,), EditSubject.FILES: tuple(paths)}
+    return make(shard, *subjects.get(verb.takes, ()))
+
+
 def _log_entry(asked: Truncate | TombstoneEdit) -> Audit | None:
     if not isinstance(asked, Audited) or not asked.audit:
         return None
@@ -283,14 +308,14 @@ def change(
 ) -> EditResult:
     """Run an edit while holding the lock of the file, and verify the index. `agreed` returns whether to proceed."""
     refuse_address(path)
-    verb = type(asked).__name__.lower()
+    verb = next(one for one in VERBS if one.name == type(asked).__name__.lower())
     texts = _texts(opened, asked.keys) if isinstance(asked, Audited) else []
     with ExitStack() as stack:
 
         def compute(left: Sequence[str]) -> Edit:
             shard = stack.enter_context(opened())
             inputs = map(Path, several(asked.inputs, "inputs")) if isinstance(asked, Append) else ()
-            edit: Edit = edit_for(shard, verb)(shard, *([list(left)] if isinstance(asked, Audited) else inputs))
+            edit: Edit = compute_edit(shard, verb, keys=list(left), paths=inputs)
             return edit
 
         if asked.dry_run:
@@ -300,7 +325,7 @@ def change(
         stack.enter_context(locked(path))
         done = edit_in_place(
             path,
-            verb,
+            verb.name,
             compute,
             texts,
             agreed=agreed,
@@ -328,11 +353,10 @@ def put_tombstones(
     def computed() -> tuple[Rewrite, ...]:
         with opened() as shard:
             now = iso_text(datetime.now(UTC))
-            make = edit_for(shard, TOMBSTONE.name)
             values = {"reason": asked.reason, "by": asked.who, "ticket": asked.ticket}
             values["date"] = str(shard.chosen.get("date") or "")
             found: tuple[Rewrite, ...] = compute_edit(
-                TOMBSTONE, make, shard, keys=texts, values=values, now=now, back=asked.undo
+                shard, TOMBSTONE, keys=texts, values=values, now=now, back=asked.undo
             )
             return found
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
@@ -137,8 +135,6 @@ _TOMBSTONE = (
         OptionPurpose.EDIT,
     ),
 )
-_FACTS: Mapping[str, str] = MappingProxyType({"by": "deleted_by", "reason": "reason", "ticket": "ticket_id"})
-"""JSON members of a tombstone, by option name."""
 
 DELETE = Verb(
     "delete", "Delete objects", "Delete objects of a shard in place: their bytes become zeros.", EditSubject.KEYS
@@ -169,29 +165,3 @@ REKEY = Verb(
 
 VERBS = (DELETE, TOMBSTONE, APPEND, TRUNCATE)
 """Edits that change existing files."""
-
-
-def compute_edit(
-    verb: Verb,
-    make: Callable[..., Any],
-    shard: Any,
-    *,
-    keys: Sequence[str] = (),
-    paths: Sequence[Path] = (),
-    values: Mapping[str, str] | None = None,
-    now: str = "",
-    back: bool = False,
-) -> Any:
-    """Compute an edit without changing anything: an `Edit`, or a tuple of `Rewrite` if only sidecars change.
-
-    `make` is the function in `Format.edits`; `now` is ISO 8601 in UTC; `back` reverts the edit.
-    """
-    if verb.beside:
-        facts = {fact: (values or {}).get(name) or "" for name, fact in _FACTS.items()}
-        return make(shard, keys, now=now, facts=facts, undo=back, date=(values or {}).get("date") or "")
-    given: dict[EditSubject, Sequence[Any]] = {
-        EditSubject.KEYS: (keys,),
-        EditSubject.FILES: paths,
-        EditSubject.NOTHING: (),
-    }
-    return make(shard, *given[verb.takes])

@@ -100,13 +100,20 @@ class Connections:
 
     def __init__(self, remembered: Mapping[str, str]) -> None:
         self.kept = dict(remembered)
-        self._secret: dict[str, RemoteOptions] = {}
+        self._session: dict[tuple[str, str], RemoteOptions] = {}
 
     def connection_for(self, uri: str) -> RemoteOptions | None:
         """A bucket whose access keys are forgotten keeps its endpoint: its name is not sent to another store."""
         place = place_of(uri)
-        found = self._secret.get(place) or from_json(self.kept.get(place, ""))
+        saved = from_json(self.kept.get(place, ""))
+        endpoints = [endpoint for name, endpoint in self._session if name == place]
+        found = self.options_at(uri, (saved.endpoint_url or "") if saved is not None else (endpoints or [""])[-1])
+        found = found or saved
         return None if found is not None and found.endpoint_url and not _is_bucket(uri) else found
+
+    def options_at(self, uri: str, endpoint: str) -> RemoteOptions | None:
+        # Of this session, with access keys.
+        return self._session.get((place_of(uri), endpoint))
 
     @property
     def endpoints(self) -> list[str]:
@@ -114,35 +121,37 @@ class Connections:
         return list(dict.fromkeys(way.endpoint_url for way in ways if way is not None and way.endpoint_url))
 
     def default_options(self, uri: str) -> RemoteOptions | None:
-        """Return endpoint, region and addressing of the latest bucket as defaults for a new bucket, or None."""
+        """Return the options of the latest bucket, if it has an endpoint, as defaults for a new bucket, or None."""
         if place_of(uri) in self.kept or not _is_bucket(uri):
             return None
-        last = next((text for place, text in reversed(self.kept.items()) if place.startswith("s3://")), "")
-        way = from_json(last)
-        if way is None or not way.endpoint_url:
-            return None
-        return RemoteOptions(endpoint_url=way.endpoint_url, region=way.region, addressing=way.addressing)
+        last = next((place for place in reversed(self.kept) if place.startswith("s3://")), "")
+        way = self.connection_for(last)
+        return replace(way, requester_pays=False) if way is not None and way.endpoint_url else None
 
     def is_ambiguous(self, uri: str) -> bool:
         """Return True if the endpoint of a bucket is unknown: the bucket is new, and other endpoints are in use."""
-        return _is_bucket(uri) and place_of(uri) not in self.kept and bool(self.endpoints)
+        return _is_bucket(uri) and self.connection_for(uri) is None and bool(self.endpoints)
 
     def needs_keys(self, uri: str) -> bool:
-        place = place_of(uri)
-        return place not in self._secret and '"who": "keys"' in self.kept.get(place, "")
+        found = self.connection_for(uri)
+        return '"who": "keys"' in self.kept.get(place_of(uri), "") and (found is None or not found.access_key)
+
+    def hold(self, uri: str, options: RemoteOptions) -> None:
+        key = place_of(uri), options.endpoint_url or ""
+        self._session.pop(key, None)
+        self._session[key] = options
 
     def remember(self, uri: str, options: RemoteOptions) -> None:
         if not (place := place_of(uri)):
             return
-        self._secret[place] = options
+        self.hold(uri, options)
         self.kept.pop(place, None)
         self.kept[place] = to_json(options)
         for older in list(self.kept)[:-MOST_PLACES]:
             del self.kept[older]
 
-    def forget(self) -> None:
-        self.kept.clear()
-        self._secret.clear()
+    def forget_keys(self) -> None:
+        self._session.clear()
 
 
 def _is_bucket(uri: str) -> bool:
@@ -171,10 +180,6 @@ def described(address: Address) -> str:
     name = address.path or "the root"
     kind = "the folder " if address.is_folder and address.path else ""
     return f"{kind}{name} on the web server {address.place}{signed}"
-
-
-def in_store(address: Address) -> bool:
-    return address.store is not None
 
 
 def as_anonymous(options: RemoteOptions | None) -> RemoteOptions:

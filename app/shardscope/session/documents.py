@@ -651,5 +651,6 @@ class Documents(QObject):
         self.all.remove(document)
         # The changes of a sandbox were dropped, or saved as a copy.
         place = document.selection.span or document.select
-        self._closed_requests.append((document.request.without_changes(), place))
+        # Without access keys, which may be forgotten meanwhile.
+        self._closed_requests.append((document.request.without_changes().with_remote(None), place))
         del self._closed_requests[:-MOST_CLOSED]

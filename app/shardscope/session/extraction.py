@@ -54,7 +54,7 @@ class ExtractionRequest:
 
     Attributes:
         rows: Rows to extract; None for everything, as on the command line.
-        afresh: Whether to open the shard again for reading, because the connection was lost.
+        afresh: Whether to open the shard again for reading, because it was closed or the connection was lost.
     """
 
     shard: Shard

@@ -24,7 +24,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import TraceWalk
 from shardscope.session.session import Session
 from shardscope.shell.bars import StatusLine
-from shardscope.shell.notices import Notices, NoticeTone, ask
+from shardscope.shell.notices import Button, Notices, NoticeTone, ask
 from shardscope.tasks.edit.actions import EditActions, EditChip
 from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.edit.editor import LEAST, EditDialog, Editor, EditOutcome
@@ -382,9 +382,9 @@ class EditShell(QObject):
             words = self.tr("Typed bytes are not written yet. {0} writes them, {1} discards them.")
             keys = (self.actions.write.shortcut(), self.undoing.undo.shortcut())
             text = words.format(*(one.toString(QKeySequence.SequenceFormat.NativeText) for one in keys))
-            self._notices.add_notice(
-                text, NoticeTone.NOTE, action=self.tr("Write…"), do=self.actions.write.trigger, about=_TYPED
-            )
+            write = Button(self.tr("Write…"), self.actions.write.trigger)
+            discard = Button(self.tr("Discard"), self.actions.discard.trigger)
+            self._notices.add_notice(text, NoticeTone.NOTE, buttons=[write, discard], about=_TYPED)
         elif shown and not typed.changes:
             self._notices.clear(_TYPED)
 

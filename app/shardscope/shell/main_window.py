@@ -302,7 +302,18 @@ class MainWindow(QMainWindow):
         self._enable(False)
         self.settings.report_to(lambda text: self.notices.add_notice(text, NoticeTone.WARNING, lasting=True))
         self.line.count_jobs(self.jobs, lambda: self.transfers.model.running, actions["stop"])
-        self.objects.offer_salvage(self.sandbox_shell.actions.salvage)
+        sandbox = self.sandbox_shell.actions
+        self.notices.named = (
+            (r"(?i)extract (it|them|the objects) instead", self.objects.actions_.extract),
+            (r"save a copy", sandbox.save),
+            (r"Recover objects", sandbox.salvage),
+            (r"Open as…", actions["open_with"]),
+            (r"Reload it|Open it again", actions["reload"]),
+            (r"(?i)load the index", actions["load_index"]),
+            (r"Use sandbox", sandbox.switch),
+            (r"Allow changes to this file", self.changing.actions.allow),
+        )
+        self.objects.offer_salvage(sandbox.salvage)
         self.panels.panel(Inspector).file.offer(
             (self.tr("Verify"), actions[f"verify {Depth.CONTENT.value}"]),
             (self.tr("Extract all"), self.objects.actions_.extract_all),
@@ -378,6 +389,7 @@ def _file_menu(w: MainWindow) -> Menu:
             MenuEntry("open", "&Open…", opening.ask_files, Key.Open),
             MenuEntry("open_folder", "Open &folder…", opening.ask_folder, "Ctrl+Shift+D"),
             MenuEntry("open_address", "Open a&ddress…", w.connecting.ask, "Ctrl+U"),
+            MenuEntry("forget_keys", "Forget access &keys", w.connecting.forget_keys, tip="Keys typed since the start"),
             MenuEntry("open_with", "Open &as…", w.ways.ask, "Ctrl+Shift+O"),
             [opening.recent, opening.samples],
             LINE,

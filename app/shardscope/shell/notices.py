@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QAccessible, QDesktopServices
+from PySide6.QtGui import QAccessible, QAction, QDesktopServices
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -31,6 +32,7 @@ from shardscope.session.session import Session
 from shardscope.tasks.extract import ExtractTask, Result
 from shardscope.views.activity import JobDialog
 from shardscope.widgets import theme
+from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.wrap_text import WrapText
@@ -50,6 +52,9 @@ FADES_MILLISECONDS = 6_000
 """Milliseconds after which a success disappears; other notices stay until they are dismissed or replaced."""
 
 _GAP = 4
+
+_INSTALL = re.compile(r"pip install (?:'[^']+'|[\w.-]+)")
+"""Command in the message about a missing package."""
 
 _ACROSS, _DOWN = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
 _WAYS = ((_DOWN, _ACROSS), (_ACROSS, _ACROSS), (_DOWN, _DOWN))
@@ -226,6 +231,7 @@ class Notices(QWidget):
         super().__init__(parent)
         self.setObjectName("notices")
         self.all: list[Notice] = []
+        self.named: Sequence[tuple[str, QAction]] = ()  # patterns of texts that name an action
         self._column = lay(QVBoxLayout(self), margins=(_GAP, _GAP, _GAP, _GAP), spacing=_GAP)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.hide()
@@ -256,11 +262,12 @@ class Notices(QWidget):
     ) -> Notice:
         """Add a notice; it replaces the one with the same subject `about` (default: the text).
 
-        The button `action` dismisses it. A `lasting` notice stays when the file is closed.
+        The button `action` dismisses it; actions that the text names get their buttons after `buttons`. A `lasting`
+        notice stays when the file is closed.
         """
         self.clear(about or text)
-        first = [Button(action, do or (lambda: None))] if action else []
-        notice = Notice(text, tone, [*first, *buttons], self)
+        own = [*([Button(action, do or (lambda: None))] if action else []), *buttons]
+        notice = Notice(text, tone, [*own, *self._named_in(text, own)], self)
         self.all.append(notice)
         notice.about, notice.lasting = about or text, lasting
         if not lasting and tone is not NoticeTone.SUCCESS:
@@ -272,6 +279,17 @@ class Notices(QWidget):
         notice.show()
         self.fit()
         return notice
+
+    def _named_in(self, text: str, own: Sequence[Button]) -> list[Button]:
+        found = {
+            action.text().replace("&", ""): action.trigger
+            for pattern, action in self.named
+            if action.isEnabled() and re.search(pattern, text)
+        }
+        if command := _INSTALL.search(text):
+            found[self.tr("Copy command")] = partial(copy_text, command[0])
+        there = {button.text for button in own}
+        return [Button(label, do, closes=False) for label, do in found.items() if label not in there]
 
     def remove(self, notice: Notice) -> None:
         if notice in self.all:

@@ -90,7 +90,7 @@ class OpenAsDialog(QDialog):
         self._form.add(self.tr("&File"), self.path, *buttons)
         self._form.add(self.tr("For&mat"), self.format)
         for field in self.fields.values():
-            self._form.add(field.title, field)
+            self._form.add_field(field, field.title)
         lay(QVBoxLayout(self), (self._form, 1), self.buttons, margins=(18, 16, 18, 14), spacing=14)
 
     def _asked(self) -> list[OptionField]:

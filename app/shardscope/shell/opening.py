@@ -29,7 +29,7 @@ from shardcore.model.text import shown, size_text
 from shardcore.sources.remote.address import is_address
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_step import is_fresh
-from shardscope.session.connections import LoginKind, login_kind_of
+from shardscope.session.connections import LoginKind, as_anonymous, login_kind_of
 from shardscope.session.display_text import ACTIONS, cut_middle, error_text, failure, grouped, sentence, short_name
 from shardscope.session.jobs import Job, JobState
 from shardscope.session.open_request import OpenRequest
@@ -120,7 +120,7 @@ class FileOpener(QObject):
     def _may_show(self) -> bool:
         """Return whether an opened document may be shown: not while a modal dialog is about the current one."""
         dialog = QApplication.activeModalWidget()
-        return dialog is None or (isinstance(dialog, NewShardDialog) and dialog.is_written)
+        return dialog is None or (isinstance(dialog, NewShardDialog) and dialog.outcome is not None)
 
     def announce(self, shard: Shard) -> None:
         """Emit `opened`; call it when all parts of the window show the shard."""
@@ -275,7 +275,8 @@ class ErrorNotices(QObject):
         remedy = error.remedy if isinstance(error, RemoteError) else None
         denied = (Remedy.RIGHTS, Remedy.PAYER)
         if request.is_remote and remedy in denied and login_kind_of(request.remote) is not LoginKind.ANONYMOUS:
-            return ACTIONS[Remedy.RIGHTS], partial(self._connecting.try_anonymous, request)
+            anonymous = request.with_remote(as_anonymous(request.remote))
+            return ACTIONS[Remedy.RIGHTS], partial(self._session.open_tab, anonymous)
         if request.is_remote and remedy in (Remedy.PROFILE, *denied):
             return ACTIONS[Remedy.PROFILE], partial(self._connecting.ask, request, LoginKind.PROFILE)
         if request.is_remote and remedy in (Remedy.LOGIN, Remedy.OTHER_LOGIN, Remedy.RENEW, Remedy.REGION, Remedy.HOST):
@@ -299,20 +300,26 @@ class ErrorNotices(QObject):
             change = Button(self.tr("Change…"), self._ways.change)
             self._notices.add_notice(text, NoticeTone.WARNING, buttons=[change], about="damage")
             return
-        buttons = []
-        if shard.source is not None and not shard.source.size:
-            text = self.tr("The file is empty (0 bytes).")
-        elif isinstance(damage, NotAShard):
-            other, name = damage.is_other or shard.format != "unknown", short_name(self._session.request.shown)
-            known = self.tr("{0} is not in a known shard format.").format(name) + self._closest(damage)
-            text = self.tr("{0} Showing raw bytes.").format(sentence(error_text(damage)) if other else known)
-            buttons.append(Button(self.tr("Choose format…"), self._ways.change))
+        buttons, name = [], short_name(self._session.request.shown)
+        # What no format recognises even in part has nothing to recover.
+        in_part = not isinstance(damage, NotAShard) or shard.format != "unknown" or bool(damage.candidates)
+        if isinstance(damage, NotAShard):
+            text = self.tr("{0} is not in a known shard format.").format(name) + self._closest(damage)
+            if damage.is_other:
+                # It begins with the name of the file, which is not capitalised.
+                text = f"{error_text(damage)}."
+            elif shard.format != "unknown":
+                text = sentence(error_text(damage))
+            text = self.tr("{0} Showing raw bytes.").format(text)
         else:
             text = self.tr("{0} The rest is shown.").format(failure(self.tr("Damaged"), damage))
         if damage.span is not None:
             buttons.append(Button(self.tr("Show bytes"), partial(self._show, damage.span), closes=False))
-        if self._salvage.isEnabled() and not isinstance(damage, NotAShard):
+        buttons.append(Button(self.tr("Open as…"), self._ways.change, closes=False))
+        if in_part and self._salvage.isEnabled():
             buttons.append(Button(self._salvage.text().replace("&", ""), self._salvage.trigger, closes=False))
+        if shard.source is not None and not shard.source.size:
+            text, buttons = self.tr("The file is empty (0 bytes)."), []
         self._notices.add_notice(text, buttons=buttons, about="damage")
 
     def _show(self, span: Span) -> None:

@@ -12,16 +12,16 @@ from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QMessageBox,
     QRadioButton,
+    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
 from shardcore import Folder, RemoteOptions, RequestLog, Shard, ShardError, Source, StoreUntrusted, UsageError
-from shardcore.model.text import plural, shown_lines, size_text
+from shardcore.model.text import plural, size_text
 from shardcore.shards.registry import folder_marks
 from shardcore.shards.viewer_link import Layer, layer_address, layers_of
 from shardcore.sources.location import source_of
@@ -30,9 +30,7 @@ from shardscope.session.connections import (
     ENDPOINTS,
     Connections,
     LoginKind,
-    as_anonymous,
     described,
-    in_store,
     login_kind_of,
 )
 from shardscope.session.display_text import error_text
@@ -44,10 +42,12 @@ from shardscope.startup.settings import Settings
 from shardscope.tasks.form import FieldForm
 from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets import theme
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.request_costs import Price, money_text, price_called, seconds_text
 from shardscope.widgets.tick_box import TickBox
+from shardscope.widgets.wrap_text import WrapText
 
 NAMED = 3
 """Maximum number of names of a listing that are shown."""
@@ -65,22 +65,23 @@ class LoginChoice(QWidget):
 
     def __init__(self, options: RemoteOptions | None, parent: QWidget) -> None:
         super().__init__(parent)
-        self._wanted = options.profile if options is not None and options.profile else ""
+        self._wanted = ""
         self.profile = QComboBox(self)
         self.profile.setObjectName("profile")
-        self.access_key, self.secret_key, self.token = (QLineEdit(self) for _ in range(3))
-        self.access_key.setText(options.access_key or "" if options is not None else "")
+        self._keys = self.access_key, self.secret_key, self.token = QLineEdit(self), QLineEdit(self), QLineEdit(self)
         for field in (self.secret_key, self.token):
             field.setEchoMode(QLineEdit.EchoMode.Password)
         self.token.setPlaceholderText(self.tr("For temporary keys only"))
-        self.secret_key.setToolTip(self.tr("Kept in memory until the window closes; never stored"))
+        self.secret_key.setToolTip(self.tr("Kept in memory until Shardscope quits; never stored"))
         keys = (
             (self.tr("&Access key"), self.access_key, "accessKey"),
             (self.tr("&Secret key"), self.secret_key, "secretKey"),
             (self.tr("Session &token"), self.token, "sessionToken"),
         )
+        self.edited = False
         for _, field, name in keys:
             field.setObjectName(name)
+            field.textEdited.connect(self._edited)
             field.textChanged.connect(lambda _: self.changed.emit())
         about = plain_label(self.tr("Requests are not signed: for public data."), wrap=True)
         about.setForegroundRole(about.palette().ColorRole.PlaceholderText)
@@ -90,15 +91,20 @@ class LoginChoice(QWidget):
             (LoginKind.PROFILE, self.tr("Pro&file"), _page(self, (self.tr("&Profile"), self.profile))),
             (LoginKind.KEYS, self.tr("&Keys"), _page(self, *(one[:2] for one in keys))),
         )
-        self.pages = {who: page for who, _, page in kinds}
+        # The room of the largest page is reserved.
+        self.pages = QStackedWidget(self)
+        for _, _, page in kinds:
+            self.pages.addWidget(page)
         self.buttons = {who: QRadioButton(text, self) for who, text, _ in kinds}
+        self.profile.activated.connect(self._edited)
         for button in self.buttons.values():
             button.toggled.connect(self._choose)
+            button.clicked.connect(self._edited)
         row = lay(QHBoxLayout(), *self.buttons.values(), 1, spacing=18)
-        lay(QVBoxLayout(self), row, *self.pages.values(), spacing=8)
+        lay(QVBoxLayout(self), row, self.pages, spacing=8)
         self.set_profiles(())
         self.profile.currentIndexChanged.connect(lambda _: self.changed.emit())
-        self.choose(login_kind_of(options))
+        self.fill(options)
         self.setFocusProxy(self.buttons[self.who])
 
     @property
@@ -112,6 +118,20 @@ class LoginChoice(QWidget):
 
     def choose(self, who: LoginKind) -> None:
         self.buttons[who].setChecked(True)
+
+    def fill(self, options: RemoteOptions | None) -> None:
+        self._wanted = options.profile or "" if options is not None else ""
+        self.profile.setCurrentIndex(max(self.profile.findData(self._wanted), 0))
+        self.fill_keys(options)
+        self.choose(login_kind_of(options))
+
+    def fill_keys(self, options: RemoteOptions | None) -> None:
+        found = options or RemoteOptions()
+        for field, text in zip(self._keys, (found.access_key, found.secret_key, found.session_token), strict=True):
+            field.setText(text or "")
+
+    def _edited(self, *_: object) -> None:
+        self.edited = True
 
     def set_profiles(self, names: tuple[str, ...]) -> None:
         names = (*names, self._wanted) if self._wanted and self._wanted not in names else names
@@ -136,8 +156,7 @@ class LoginChoice(QWidget):
 
     def _choose(self, on: bool) -> None:
         if on:
-            for who, page in self.pages.items():
-                page.setVisible(who is self.who)
+            self.pages.setCurrentIndex(list(self.buttons).index(self.who))
             self.changed.emit()
 
 
@@ -235,8 +254,10 @@ class AddressDialog(TaskDialog):
             (self.tr("Permissions"), self.allowed),
         ):
             self._form.add(words, field)
-        self.lay_out([self._form], "addressArea", self.tr("Address and connection"), margin=18)
+        self.lay_out([self._form], "addressArea", self.tr("Address and connection"), beside=True, margin=18)
         self.resize(620, 320)
+        # While all rows are shown: the dialog keeps its size when some are hidden.
+        self.fit()
         for signal in (
             self.address.textChanged,
             self.who.changed,
@@ -247,8 +268,6 @@ class AddressDialog(TaskDialog):
             self.pays.toggled,
         ):
             signal.connect(self.refresh)
-        if connections.needs_keys(request.uri):
-            self.who.choose(LoginKind.KEYS)
         self.refresh()
         (self.who if request.uri else self.address).setFocus()
         self.check(lambda _: profiles(), self.who.set_profiles, lambda _: None, kind="profiles", pool=Pool.IO)
@@ -261,10 +280,9 @@ class AddressDialog(TaskDialog):
         self.layer = QComboBox(self)
         self.layer.setObjectName("layer")
         self.layer.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.understood, self.allowed = (plain_label("", name, wrap=True) for name in ("understood", "allowed"))
-        for label in (self.understood, self.allowed):
-            label.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.allowed.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.understood, self.allowed = Elided(greedy=True, parent=self), WrapText(lines=3)
+        self.understood.setObjectName("understood")
+        self.allowed.setObjectName("allowed")
         self.endpoint = QComboBox(self)
         self.endpoint.setObjectName("endpoint")
         self.endpoint.setEditable(True)
@@ -276,7 +294,7 @@ class AddressDialog(TaskDialog):
         self.endpoint.activated.connect(self._preset)
         if (line := self.endpoint.lineEdit()) is not None:
             line.setAccessibleName(self.tr("Endpoint"))
-            line.textEdited.connect(lambda _: setattr(self, "_endpoint_chosen", True))
+            line.textEdited.connect(lambda _: self._endpoint_edited())
         self.region = QLineEdit(self)
         self.region.setPlaceholderText(self.tr("Detected automatically"))
         self.path_style = TickBox(self.tr("Path-st&yle addressing (endpoint/bucket/key)"), self)
@@ -327,7 +345,7 @@ class AddressDialog(TaskDialog):
     @property
     def request(self) -> OpenRequest:
         parsed = self.parsed
-        signed = parsed is not None and in_store(parsed)
+        signed = parsed is not None and parsed.store is not None
         return replace(self._request, uri=self.uri, remote=self.options() if signed else None)
 
     # --- check ---
@@ -335,26 +353,27 @@ class AddressDialog(TaskDialog):
     def refresh(self, *_: object) -> None:
         self._list_layers()
         parsed = self.parsed
-        signed = parsed is not None and in_store(parsed)
+        signed = parsed is not None and parsed.store is not None
         for part in (self.who, self.endpoint, self.region, self.path_style, self.pays):
             self._form.setRowVisible(part, signed or parsed is None)
         problem = self._problem(parsed)
-        self._show(self.understood, f"✖ {problem}" if problem else self._described(parsed))
+        self.understood.set_text(f"✖ {problem}" if problem else self._described(parsed))
         colours = theme.of(self)
         self.understood.setStyleSheet(f"color: {(colours.error if problem else colours.muted).name()};")
         self._fill_saved(parsed)
         fine = parsed is not None and not problem and (self.who.complete or not signed)
         for button in (self.open_button, self.test):
             button.setEnabled(fine)
-        self._permit("")
+        self.stop("probe")
+        self.allowed.set_text(self.tr("Not tested"))
 
     def _problem(self, parsed: Address | None) -> str:
         text = self.address.text().strip()
         try:
             if parsed is not None:
-                if in_store(parsed):
+                if parsed.store is not None:
                     self.options()
-                if in_store(parsed) and any(word in self.endpoint_url for word in ("ACCOUNT", "REGION")):
+                if parsed.store is not None and any(word in self.endpoint_url for word in ("ACCOUNT", "REGION")):
                     return self.tr("replace ACCOUNT or REGION in the endpoint")
             elif text and not is_address(text):
                 return self.tr("not an address: start with s3://, gs://, https://, hf:// or precomputed://")
@@ -397,42 +416,41 @@ class AddressDialog(TaskDialog):
             known = self._connections.default_options(self.uri) or RemoteOptions(region=parsed.region or None)
         if known is not None and not (first and self._request.remote is not None):
             self._fill(known)
+            if not self.who.edited:
+                self.who.fill(known)
+        if self._connections.needs_keys(self.uri) and not self.who.edited:
+            self.who.choose(LoginKind.KEYS)
+
+    def _endpoint_edited(self) -> None:
+        self._endpoint_chosen = True
+        if not self.who.edited:
+            # Saved keys are only sent to the store for which they were given.
+            self.who.fill_keys(self._connections.options_at(self.uri, self.endpoint_url))
 
     def _preset(self, number: int) -> None:
-        self._endpoint_chosen = True
         url = self.endpoint.itemData(number)
         chosen = next((one for one in ENDPOINTS if one.url == url), None)
         self.endpoint.setEditText(url or ENDPOINTS[0].name)
         self.path_style.setChecked(chosen.path_style if chosen is not None else self.path_style.isChecked())
+        self._endpoint_edited()
 
     # --- test and result ---
 
     def _try(self) -> None:
         request = self.request
-        self.test.setEnabled(False)
-        self._permit(self.tr("Testing …"))
+        # Return opens, also where the desktop lets it press the button that has the keyboard.
+        if self.test.hasFocus():
+            self.open_button.setFocus()
+        self.allowed.set_text(self.tr("Testing …"))
 
         def take(found: Sequence[PermissionTest]) -> None:
-            self.test.setEnabled(True)
-            self._permit("\n".join([f"{SIGNS[one.works]} {one.what}: {one.text}" for one in found]))
+            self.allowed.set_text("\n".join([f"{SIGNS[one.works]} {one.what}: {one.text}" for one in found]))
             self.area.ensureWidgetVisible(self.allowed)
 
         def failed(error: BaseException) -> None:
-            self.test.setEnabled(True)
-            self._permit(f"✖ {error_text(error)}")
+            self.allowed.set_text(f"✖ {error_text(error)}")
 
         self.check(lambda _: probe(request.uri, request.remote), take, failed, kind="probe", pool=Pool.IO)
-
-    def _permit(self, text: str) -> None:
-        self._show(self.allowed, text)
-        self._form.setRowVisible(self.allowed, bool(text))
-        self.fit(shrink=True)
-
-    @staticmethod
-    def _show(label: QLabel, text: str) -> None:
-        label.setText(shown_lines(text))
-        # A form layout reserves two lines for wrapping text.
-        label.setMaximumHeight(max(label.heightForWidth(480), 0))
 
     def _open(self) -> None:
         self.chosen.emit(self.request)
@@ -462,12 +480,11 @@ class ConnectTask(QObject):
         sheet = AddressDialog(request or OpenRequest(""), self.connections, self._session, self._window)
         if who is not None:
             sheet.who.choose(who)
+        # First, since the file is opened with them.
+        sheet.chosen.connect(self._hold)
         sheet.chosen.connect(chosen or self._session.open_tab)
         sheet.open()
         return sheet
-
-    def try_anonymous(self, request: OpenRequest) -> None:
-        self._session.open_tab(request.with_remote(as_anonymous(request.remote)))
 
     def has_to_ask(self, uri: str) -> bool:
         """Return whether the dialog is needed: keys are missing, or store or layer must be chosen."""
@@ -475,6 +492,14 @@ class ConnectTask(QObject):
             with suppress(UsageError):
                 return len(layers_of(uri)) > 1
         return self.connections.needs_keys(uri) or self.connections.is_ambiguous(uri)
+
+    def _hold(self, request: OpenRequest) -> None:
+        if request.remote is not None:
+            self.connections.hold(request.uri, request.remote)
+
+    def forget_keys(self) -> None:
+        self.connections.forget_keys()
+        self._session.message.emit(self.tr("Access keys forgotten. Open files keep theirs until they are closed."))
 
     def _opened(self, _: Shard) -> None:
         request = self._session.request

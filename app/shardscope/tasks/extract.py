@@ -158,7 +158,7 @@ class ExtractDialog(TaskDialog):
         found = self._counted.counted if self._counted is not None else None
         skips = self.skip_unused.box.isChecked()
         counted = found is None or found.objects > 0 or not skips
-        self.extract.setEnabled(bool(self.where.text) and counted and not self.busy)
+        self.extract.setEnabled(bool(self.where.text) and counted and self.running("act") is None)
         for part, name in self._rows.items():
             self.form.setRowVisible(part, bool(found and getattr(found, name)))
         if found is None:
@@ -331,13 +331,11 @@ class ExtractTask(QObject):
         self.started.emit(result)
         return job
 
-    def retry(self, result: Result) -> Job | None:
-        """Extract the rest of a result in its tab; None if its shard is not open any more."""
+    def retry(self, result: Result) -> Job:
+        """Extract the rest of a result in its tab; if its shard is not open any more, it is opened again."""
         wanted = result.rest
-        if not self.session.documents.show_shard(wanted.shard) and not wanted.afresh:
-            self.session.say(self.tr("Open {0} to try again").format(wanted.request.name), failed=True)
-            return None
-        return self.start(wanted)
+        is_open = self.session.documents.show_shard(wanted.shard)
+        return self.start(wanted if is_open else replace(wanted, afresh=True))
 
     def _resume(self, job: Job, wanted: ExtractionRequest) -> Job:
         """Continue an interrupted extraction once; existing files are skipped."""

@@ -14,6 +14,7 @@ from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFormLayout,
+    QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -28,20 +29,24 @@ from PySide6.QtWidgets import (
 from shardcore import FormatError, UsageError
 from shardcore.codecs.json_text import parse_json
 from shardcore.model.options import Option, OptionType
-from shardcore.model.text import iso_text, shown
+from shardcore.model.text import iso_text
 from shardcore.operations.description import Setting, settings_of
 from shardscope.widgets import theme
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_file, ask_folder, path_of
-from shardscope.widgets.fonts import SMALL
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.layouts import keep_room, lay
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
 YES_NO = {True: "yes", False: "no"}
 
+_NEVER_WRONG = (OptionType.TEXT, OptionType.FOLDER, OptionType.FLAG, OptionType.CHOICE)
+"""Types of which any value can be typed or chosen: no room is reserved for an error."""
+
 
 class OptionField(QWidget):
-    """Field of one option with its error below; `on` is the value of a switch that is set."""
+    """Field of one option with its error below, in room that is reserved; `on` is the value of a switch that is set."""
 
     changed = Signal()
 
@@ -52,8 +57,10 @@ class OptionField(QWidget):
         self.title = title or option.name.replace("_", " ").capitalize()
         self.setObjectName(f"option_{option.name}")
         self.setToolTip(option.help)
-        self.wrong = small_label("", f"wrong_{option.name}")
-        self.wrong.hide()
+        self.wrong = Elided(greedy=True)
+        self.wrong.setObjectName(f"wrong_{option.name}")
+        self.wrong.setFont(sized(self.wrong.font(), SMALL))
+        self._about: QLabel | None = None
         self._rejected: tuple[str, Any] = ("", None)
         self.changed.connect(self.check)
 
@@ -80,21 +87,28 @@ class OptionField(QWidget):
     def check(self) -> None:
         why, value = self._rejected
         wrong = self.problem() or (why if why and value == self.value() else "")
-        self.wrong.setText(f"✖ {shown(wrong)}" if wrong else "")
-        self.wrong.setVisible(bool(wrong))
+        self.wrong.set_text(f"✖ {wrong}" if wrong else "")
+        if self._about is not None:
+            self._about.setHidden(bool(wrong))
+        self.wrong.setVisible(bool(wrong) or (self.option.type not in _NEVER_WRONG and self._about is None))
         self.wrong.setStyleSheet(f"color: {theme.of(self).error.name()};")
         self.setAccessibleDescription(wrong or self.option.help)
 
     def explain(self) -> None:
-        about = small_label(self.option.help, f"about_{self.option.name}")
+        # Below the field; an error takes its place.
+        about = self._about = small_label(self.option.help, f"about_{self.option.name}")
         about.setStyleSheet(f"color: {theme.of(self).muted.name()};")
-        self._column.addWidget(about)
+        keep_room(about)
+        self._below.addWidget(about, 0, 0)
+        self.check()
 
     def _hold(self, *widgets: QWidget, upright: bool = False, spacing: int = 8, fills: bool = True) -> None:
         first, *others = widgets
         rest = () if fills else (1,)
         row = lay(QVBoxLayout() if upright else QHBoxLayout(), (first, int(fills)), *others, *rest, spacing=spacing)
-        self._column = lay(QVBoxLayout(self), row, self.wrong, spacing=2)
+        self._below = QGridLayout()
+        self._below.addWidget(self.wrong, 0, 0, Qt.AlignmentFlag.AlignTop)
+        lay(QVBoxLayout(self), row, self._below, spacing=2)
         widgets[0].setAccessibleName(widgets[0].accessibleName() or self.title or self.option.help)
         self.setFocusProxy(widgets[0])
         self.check()
@@ -320,7 +334,6 @@ class FieldForm(QFormLayout):
             self.add_field(field, field.title)
 
     def add_field(self, field: OptionField, label: str) -> None:
-        height = field.sizeHint().height()
         if self._helped:
             field.explain()
         elif isinstance(field, FlagField):
@@ -329,9 +342,11 @@ class FieldForm(QFormLayout):
         self.fields[field.option.name] = field
         self.add(label if self._helped else self._with_letter(label), field)
         words = self.labelForField(field)
-        if self._helped and isinstance(words, QLabel):
+        first, line = field.focusProxy(), field.fontMetrics().height()
+        if isinstance(words, QLabel) and first is not None and first.sizeHint().height() < 3 * line:
+            # Centre the label beside the line of the field, above its help or error.
             words.setAlignment(Qt.AlignmentFlag.AlignTop)
-            words.setContentsMargins(0, max(height - words.fontMetrics().height(), 0) // 2, 1, 0)
+            words.setContentsMargins(0, max(first.sizeHint().height() - line, 0) // 2, 1, 0)
         field.changed.connect(self.changed)
 
     @property

@@ -62,6 +62,7 @@ class TaskDialog(QDialog):
     words = ""
     modal = True
     of_file = True
+    message_lines = 2
 
     def __init__(self, session: Session, window: QWidget) -> None:
         super().__init__(window)
@@ -74,7 +75,8 @@ class TaskDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if self.modal:
             self.setWindowModality(Qt.WindowModality.WindowModal)
-        self.message = WrapText(tone="muted")
+        # Its room is reserved, so that the dialog keeps its size when a message comes and goes.
+        self.message = WrapText(tone="muted", lines=self.message_lines)
         self.buttons = QDialogButtonBox(self)
         self.pages = QStackedWidget(self)
         lay(QVBoxLayout(self), self.pages)
@@ -105,8 +107,6 @@ class TaskDialog(QDialog):
         self.area = scrolled(inner, name, spoken, page)
         foot = QHBoxLayout() if beside else QVBoxLayout()
         self._foot = lay(foot, (self.message, 1), self.buttons, margins=(margin, 6, margin, 12), spacing=10)
-        self.message.setVisible(beside)
-        self._hides_message = not beside
         lay(QVBoxLayout(page), (self.area, 1), self._foot)
         self.pages.addWidget(page)
 
@@ -132,8 +132,6 @@ class TaskDialog(QDialog):
     def show_message(self, text: str, tone: str = "muted") -> None:
         self.message.set_text(text)
         self.message.set_tone(tone)
-        if self._hides_message:
-            self.message.setVisible(bool(text))
 
     def show_error(self, error: BaseException) -> None:
         self.show_message(error_text(error), "error")
@@ -149,10 +147,7 @@ class TaskDialog(QDialog):
         pool: Pool = Pool.CPU,
         priority: JobPriority = JobPriority.SCREEN,
     ) -> None:
-        """Run `work` in a job that ends with the dialog, then `take` its result; a newer job of a kind replaces it.
-
-        The dialog is `busy` during a job of kind `act`.
-        """
+        """Run `work` in a job that ends with the dialog, then `take` its result; a newer job of a kind replaces it."""
 
         def done(result: T, error: BaseException | None) -> None:
             if not alive(self.check) or self.is_closed:
@@ -168,10 +163,6 @@ class TaskDialog(QDialog):
 
         self._checks.add(kind)
         job = self.session.jobs.submit(work, key=(kind, self), pool=pool, priority=priority, done=done)
-
-    @property
-    def busy(self) -> bool:
-        return self.running("act") is not None
 
     def running(self, kind: str) -> Job | None:
         return self.session.jobs.newest((kind, self))
@@ -232,7 +223,8 @@ class TaskDialog(QDialog):
 
     # --- sizes and pages ---
 
-    def fit(self, *, shrink: bool = False) -> None:
+    def fit(self) -> None:
+        """Make room for the form, up to the size of the window."""
         column, around = self._column, self.parentWidget()
         column.activate()
         # Before a dialog is shown, its size is that at 100 %.
@@ -242,7 +234,7 @@ class TaskDialog(QDialog):
             tall = column.totalHeightForWidth(round(width * zoom))
         else:
             tall = column.totalSizeHint().height()
-        wish = max(round((tall + self._foot.totalSizeHint().height()) / zoom), 0 if shrink else self.height())
+        wish = max(round((tall + self._foot.totalSizeHint().height()) / zoom), self.height())
         self.resize(width, min(wish, max(around.window().height() - 40, 320) if around is not None else wish))
 
     def raise_to(self, focus: QWidget) -> None:

@@ -123,7 +123,8 @@ class NoteModel(TableModel):
     def show_notes(self, notes: tuple[Note, ...], places: dict[Span, str]) -> None:
         self._places = places
         if notes == self._unsorted:
-            self.change()
+            # The fields may have been named since.
+            self.sort(*self._order)
         else:
             self.show_things(notes)
 

@@ -40,6 +40,12 @@ def made(widget: Made, name: str = "", **properties: Any) -> Made:
     return widget
 
 
+def keep_room(widget: QWidget) -> None:
+    policy = widget.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    widget.setSizePolicy(policy)
+
+
 def discard(widget: QWidget) -> None:
     """Delete a widget, which is not shown again.
 

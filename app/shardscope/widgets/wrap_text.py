@@ -9,6 +9,7 @@ from PySide6.QtGui import (
     QContextMenuEvent,
     QEnterEvent,
     QFont,
+    QFontMetrics,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
@@ -23,11 +24,13 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from shardcore.model.text import shown_lines
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.table import context_menu
 
 _NATURAL = 320
 _LEAST = 48
 _KEPT = 6
+_GAP = 2
 
 
 class WrapText(QWidget):
@@ -36,10 +39,19 @@ class WrapText(QWidget):
     clicked = Signal()
 
     def __init__(
-        self, text: str = "", *, tone: str = "text", mono: bool = False, bold: bool = False, link: bool = False
+        self,
+        text: str = "",
+        *,
+        tone: str = "text",
+        mono: bool = False,
+        bold: bool = False,
+        link: bool = False,
+        lines: int = 0,
     ) -> None:
         super().__init__()
         self.link, self.text, self.copied = link, "", ""
+        # Height in lines; a longer text is elided, and the tooltip shows all of it. 0: as high as the text.
+        self._lines = lines
         self._tone, self._mono, self._bold = tone, mono, bold
         self._layouts: dict[tuple[int, str], tuple[QTextLayout, int]] = {}
         # Qt asks the policy; an override of `hasHeightForWidth` would run hundreds of times per layout.
@@ -57,6 +69,8 @@ class WrapText(QWidget):
         if text != self.text and (safe := shown_lines(text)) != self.text:
             self.text = safe
             self.setAccessibleName(safe)
+            if self._lines:
+                self.setToolTip(tip(safe))
             self._changed()
 
     def set_tone(self, tone: str, *, bold: bool | None = None) -> None:
@@ -81,7 +95,7 @@ class WrapText(QWidget):
         return QSize(min(math.ceil(longest) + 1, _NATURAL), height)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(_LEAST, self.fontMetrics().height())
+        return QSize(_LEAST, self.heightForWidth(_LEAST) if self._lines else self.fontMetrics().height())
 
     def _changed(self) -> None:
         self._layouts.clear()
@@ -99,19 +113,31 @@ class WrapText(QWidget):
         font = theme.fixed_font(font.pointSizeF()) if self._mono else font
         if self._bold:
             font.setWeight(QFont.Weight.DemiBold)
-        layout = QTextLayout(self.text.replace("\n", "\u2028"), font)
+        text = self.text.replace("\n", "\u2028")
+        layout, height = self._wrapped(text, font, width)
+        if self._lines:
+            if layout.lineCount() > self._lines:
+                at_end = layout.lineAt(self._lines - 1).textStart()
+                rest = text[at_end:].replace("\u2028", " ")
+                rest = QFontMetrics(font).elidedText(rest, Qt.TextElideMode.ElideRight, width)
+                layout, _ = self._wrapped(text[:at_end] + rest, font, width)
+            height = self._lines * (layout.lineAt(0).height() + _GAP)
+        self._layouts[at] = layout, math.ceil(height)
+        return self._layouts[at]
+
+    def _wrapped(self, text: str, font: QFont, width: int) -> tuple[QTextLayout, float]:
+        layout = QTextLayout(text, font)
         option = QTextOption(Qt.AlignmentFlag.AlignLeft)
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         layout.setTextOption(option)
         layout.beginLayout()
-        height, gap = 0.0, 0 if self._mono else 2
+        height, gap = 0.0, 0 if self._mono else _GAP
         while (line := layout.createLine()).isValid():
             line.setLineWidth(max(width, 1))
             line.setPosition(QPointF(0, height))
             height += line.height() + gap
         layout.endLayout()
-        self._layouts[at] = layout, math.ceil(height)
-        return self._layouts[at]
+        return layout, height
 
     # --- events ---
 

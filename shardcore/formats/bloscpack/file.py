@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ShardError, SourceError
+from shardcore.errors import ShardError, SourceError, Truncated
 from shardcore.formats.bloscpack.chunks import ChunkTable, Offsets
 from shardcore.formats.bloscpack.content import ChunkReader
 from shardcore.formats.bloscpack.layout import (
@@ -45,6 +45,7 @@ class BloscpackFile:
         self.table = ChunkTable(source, offsets)
         self.content = ChunkReader(source, header, self.table)
         self._end: Once[tuple[int, bool]] = Once()
+        self._cut: Once[Truncated | None] = Once()
         self._text: Once[bytes] = Once()
         self._value: Once[Any | ShardError] = Once()
 
@@ -89,6 +90,17 @@ class BloscpackFile:
             return area.first, True
         ends = area.stops(places, self.table.headers)
         return min(max(int(ends.max()) + area.digest, area.first), area.size), bool((places != UNKNOWN).all())
+
+    @property
+    def cut(self) -> Truncated | None:
+        """First chunk that ends after the file; None before `load`."""
+        return self._cut.get(self._first_cut) if self.table.loaded else None
+
+    def _first_cut(self) -> Truncated | None:
+        area, places, headers = self.offsets.area, self.table.places, self.table.headers
+        for chunk in np.flatnonzero(~area.fits(places, headers) & (places != UNKNOWN))[:1].tolist():
+            return area.truncated(chunk, int(places[chunk]), int(headers["ctbytes"][chunk]))
+        return self.table.walk.end if isinstance(self.table.walk.end, Truncated) else None
 
     # --- references ------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, UsageError
+from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.formats.bloscpack.blosc1 import map_chunk
 from shardcore.formats.bloscpack.chunks import read_offsets
 from shardcore.formats.bloscpack.file import BloscpackFile
@@ -62,6 +62,10 @@ class BloscpackShard(FileShard, Arrays):
         objects = BloscpackObjects(file)
         super().__init__(file, objects, BloscpackTree(file), BloscpackLookup(file, objects))
         self.version = str(file.header.version)
+
+    @property
+    def damage(self) -> ShardError | None:  # type: ignore[override]
+        return self.file.cut
 
     @property
     def fields(self) -> dict[str, Value]:

@@ -19,7 +19,7 @@ from shardcore.codecs.xet.xorb_layout import (
     header_fault,
     read_info,
 )
-from shardcore.errors import FormatError, NotAShard, ShardError, source_lost
+from shardcore.errors import FormatError, NotAShard, ShardError, Truncated, source_lost
 from shardcore.formats.xorb.file import Records, XorbFile, unpack, walk
 from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbLookup, XorbObjects
 from shardcore.formats.xorb.tree import XorbTree
@@ -143,22 +143,30 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def infer(source: PrefetchedSource) -> Verdict | None:
-    """Recognise a xorb without an info block, as uploaded: chunk records must cover the file from byte 0 on.
+    """Recognise a xorb without an info block: chunk records from byte 0 on, of which the first decompresses.
 
-    The first chunk must decompress. The first letters of an info block may follow the last record.
+    As uploaded, they cover the file; the first letters of an info block may follow. In a truncated file, the last one
+    is incomplete.
     """
     if not HEADER_SIZE < source.size <= MAX_XORB_SIZE or not _first_fits(source):
         return None
     try:
         records, fault = walk(source.read, source.size)
-        if fault is not None:
+        # Where a header is invalid, what precedes it may be anything, such as the two sizes of a raw picture.
+        if fault is not None and not isinstance(fault, Truncated):
             return None
+        if not records.count:
+            named = fault is not None and source.name.lower().endswith(".xorb")
+            return Verdict(Certainty.PARTLY, f"named .xorb, but {fault}") if named else None
         unpack(source.read(0, records.span(0).stop), records, 0)
     except ShardError as error:
         if source_lost(error):
             raise
         return None
-    what = f"{plural(records.count, 'chunk record')}, then the first letters of an info block"
+    count = plural(records.count, "chunk record")
+    if fault is not None:
+        return Verdict(Certainty.PARTLY, f"{count} at the start, then {fault.message}")
+    what = f"{count}, then the first letters of an info block"
     if records.stop == source.size:
         what = f"{plural(records.count, 'chunk record fills', 'chunk records fill')} the file"
     return Verdict(Certainty.INFERRED, f"inferred: {what}")
@@ -184,7 +192,8 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> XorbShard:
         records, fault = walk(source.read, source.size)
         if not records.count:
             reason = f": {fault.message}" if fault is not None else ""
-            raise NotAShard(f"not a xorb: no chunk record at the start, no info block at the end{reason}")
+            span = fault.span if fault is not None else None
+            raise NotAShard(f"not a xorb: no chunk record at the start, no info block at the end{reason}", span=span)
         tail = records.stop if records.stop < source.size and fault is None else -1
         return XorbShard(XorbFile(source.base, records, fault=fault, tail=tail))
     try:

@@ -26,7 +26,7 @@ from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, LimitExceeded, Unsupported, UsageError
 from shardcore.model.chunk_grid import ArrayValue
 from shardcore.model.content_layout import RAW, ArrayLayout
-from shardcore.model.text import number_text, plural, range_text, said, short, visible
+from shardcore.model.text import json_values, number_text, plural, range_text, said, short, visible
 from shardcore.operations.content.base import (
     HTML_LETTERS,
     HTML_ROWS,
@@ -41,7 +41,6 @@ from shardcore.operations.content.base import (
     TableBlock,
     TextBlock,
     aligned,
-    json_values,
     rest,
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ import numpy as np
 
 from shardcore.errors import UsageError
 from shardcore.model.optional_packages import not_installed
-from shardcore.model.text import Displayed, hex_rows, number_text, plural, visible
+from shardcore.model.text import Displayed, hex_rows, json_values, plural, visible
 from shardcore.shards.registry import all_formats
 
 if TYPE_CHECKING:
@@ -306,22 +305,3 @@ def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
             widths[column] = min(max(widths.get(column, 0), len(cell)), 40)
     for row in rows:
         yield "  ".join(cell[:40].ljust(widths[column]) for column, cell in enumerate(row)).rstrip()
-
-
-def json_values(value: Any) -> Any:
-    """Return JSON values: bytes as hex, arrays and tuples as lists, NaN and infinity as None, other objects as text."""
-    if isinstance(value, np.ndarray):
-        return [json_values(one) for one in value] if value.ndim else json_values(value[()])
-    if isinstance(value, np.floating):
-        return float(number_text(value)) if np.isfinite(value) else None
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(name): json_values(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_values(inner) for inner in value]
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, bytes | bytearray):
-        return bytes(value).hex()
-    return value.item() if hasattr(value, "item") else str(value)

@@ -213,6 +213,7 @@ WELCOME = (
     Row("File > Open…", FILE_DIALOG),
     Row("File > Open folder…", FILE_DIALOG),
     Row("File > Open address…", dialog("AddressDialog")),
+    Row("File > Forget access keys", lambda window: "forgotten" in window.line.note.text()),
     Row("File > Open as…", dialog("OpenAsDialog")),
     Row("File > New shard…", dialog("NewShardDialog")),
     *(

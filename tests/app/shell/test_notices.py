@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -153,26 +154,56 @@ def test_a_subject_has_one_notice(qtbot: QtBot) -> None:
 
 
 @pytest.mark.thorough
-def test_recovering_is_offered_where_it_is_needed(window: MainWindow, data: Path, tmp_path: Path) -> None:
-    window.open(str(data / "swh" / "small.shard"))
-    settle(window, 60)
-    button = window.objects.salvage_button
-    assert button.isHidden()
-    path = tmp_path / "cut.shard"
-    content = (data / "swh" / "small.shard").read_bytes()
-    path.write_bytes(content[: len(content) // 2])
-    window.open(str(path))
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize(
+    "sample", ["swh/small.shard", "xorb/chunks.xorb", "bloscpack/array.blp", "des/contents.des", "mdb/cache/b31*.mdb"]
+)
+def test_a_cut_file_says_where_and_what_to_do(window: MainWindow, tmp_path: Path, sample: str, share: float) -> None:
+    (whole,) = (resource_paths.resources() / "samples").glob(sample)
+    content = whole.read_bytes()
+    window.open(str(whole))
     settle(window, 60)
     window.show_part("objects")
-    assert window.notices.text.startswith("Damaged: ")
-    assert button.isVisible()
-    assert button.text() in [one.text() for one in window.notices.buttons]
-    button.click()
-    settle(window, 60)
-    window.sandbox_shell.salvaging.sheet.reject()
-    window.notices.buttons[-1].click()
-    window.sandbox_shell.salvaging.sheet.reject()
-    settle(window, 60)
+    button = window.objects.salvage_button
+    assert button.isHidden()
+    # A record that is cut is only the first of a xorb if the name says so.
+    for name in (f"cut{whole.suffix}", "cut")[: 1 if (whole.suffix, share) == (".xorb", 0.1) else 2]:
+        path = tmp_path / name
+        path.write_bytes(content[: round(len(content) * share)])
+        window.open(str(path))
+        settle(window, 60)
+        assert "0x" in window.notices.text
+        assert [one.text() for one in window.notices.buttons] == ["Show bytes", "Open as…", "Recover objects…"]
+        window.notices.buttons[0].click()
+        assert window.session.selection.span is not None
+        assert button.isVisible() or whole.suffix != ".shard"
+        window.notices.buttons[2].click()
+        settle(window, 60)
+        assert "damaged" in window.sandbox_shell.salvaging.sheet.title.text()
+        window.sandbox_shell.salvaging.sheet.reject()
+
+
+NAMED = {
+    "Too large to drag: extract the objects instead": ["Extract…"],
+    "It was closed. Reload it.": ["Reload"],
+    "No specification. Choose File > Open as… and give the specification.": ["Open as…"],
+    "Choose Use sandbox, or Edit > Allow changes to this file": [
+        "Use sandbox",
+        "Allow changes to this file",
+    ],
+    "DracoPy is not installed: pip install 'shardscope[decoders]'": ["Copy command"],
+    "Cannot copy: out of memory": [],
+}
+
+
+def test_a_notice_has_the_buttons_of_the_actions_that_it_names(shown: MainWindow) -> None:
+    for text, labels in NAMED.items():
+        shown.notices.clear()
+        shown.session.say(text, failed=True)
+        assert [one.text() for one in shown.notices.buttons] == labels
+        if labels == ["Copy command"]:
+            shown.notices.button.click()
+            assert QGuiApplication.clipboard().text() == "pip install 'shardscope[decoders]'"
 
 
 @pytest.mark.thorough

@@ -58,21 +58,22 @@ def test_differences_are_found_forwards_and_backwards(tmp_path: Path) -> None:
     first = written(tmp_path / "a.des", {f"k{n}": content(n) for n in range(50)})
     data = bytearray(first.read_bytes())
     with shardcore.open(first) as shard:
-        places = [shard.find(key).spans[0].start + 5 for key in ("k7", "k30", "k31")]
+        places = [shard.find(key).spans[0].start + at for key, at in (("k7", 1), ("k7", 8), ("k30", 5), ("k31", 5))]
     for place in places:
         data[place : place + 2] = b"!!"
     (second := tmp_path / "b.des").write_bytes(data)
     with aligned(first, second) as found:
-        row, forwards = 0, []
-        while (run := found.next_run(row)) is not None:
+        cell, forwards = 0, []
+        while (run := found.next_run(cell)) is not None:
             forwards.append(run)
-            row = run.row + 1
+            cell = run.cells[1]
         assert [run.first for run in forwards] == [run.second for run in forwards] == [(p, p + 2) for p in places]
-        backwards = [found.next_run(found.rows, back=True)]
-        while (run := found.next_run(backwards[-1].row, back=True)) is not None:  # type: ignore[union-attr]
+        backwards = [found.next_run(found.rows * found.width, back=True)]
+        while (run := found.next_run(backwards[-1].cells[0], back=True)) is not None:  # type: ignore[union-attr]
             backwards.append(run)
         assert backwards == forwards[::-1]
-        assert [int(counts.sum()) for counts in found.overview(100)] == [6, 6]
+        assert [int(counts.sum()) for counts in found.overview(100)[:2]] == [8, 8]
+        assert found.overview(100)[2] == 4
 
 
 def test_windows_read_no_more_than_their_rows(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import accumulate
@@ -13,15 +13,15 @@ from pathlib import Path
 from shardcore import Cancelled, DataSet, Shard, ShardError, SourceChanged, UsageError
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural
+from shardcore.operations.edit import compute_edit
 from shardcore.progress import Progress, no_progress, stopped_by
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.patched_source import Change as Patch
 from shardcore.sources.patched_source import PatchedSource
-from shardcore.writing.declaration import Verb, compute_edit
+from shardcore.writing.declaration import Verb
 from shardcore.writing.in_place import Edit, FileChange, Rewrite, Zeros, check_names, edit_of, locked, make_rewrites
 from shardcore.writing.undo import apply, finish, interrupted_edit, kept_text, planned_undo, undo
 from shardscope.session.byte_marks import Proposed, ProposedRange
-from shardscope.tasks.edit.edit_switch import maker
 
 SHOWN = 64
 """Maximum number of old and new bytes per row."""
@@ -117,16 +117,8 @@ class Proposal:
 def propose(shard: Shard, asked: EditRequest) -> Proposal:
     """Compute an edit; a local file is locked meanwhile, against edits by other processes."""
     with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
-        edit = compute_edit(
-            asked.verb,
-            maker(shard, asked.verb),
-            shard,
-            keys=asked.keys,
-            paths=asked.paths,
-            values=asked.values,
-            now=asked.now,
-            back=asked.back,
-        )
+        given = {one.name: getattr(asked, one.name) for one in fields(asked) if one.name != "verb"}
+        edit = compute_edit(shard, asked.verb, **given)
     found = _of_edit_with_undo(edit) if isinstance(edit, Edit) else _of_rewrites(shard, edit)
     return replace(found, asked=asked, again=lambda shard: propose(shard, asked))
 

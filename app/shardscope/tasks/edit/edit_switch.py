@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
@@ -156,10 +155,6 @@ def interrupted_journal(path: Path) -> Journal | None:
     except ShardError:
         # Do not offer an invalid journal; an edit is then refused with the reason.
         return None
-
-
-def maker(shard: Shard, verb: Verb) -> Callable[..., Any]:
-    return format_of(shard.format).edits[verb.name]
 
 
 def _why_not(shard: Shard, uri: str, verbs: tuple[Verb, ...], kept: Collection[Path]) -> str:

@@ -135,6 +135,7 @@ class EditDialog(TaskDialog):
 
     name = "editSheet"
     modal = False
+    message_lines = 3
     shown_changed = Signal()
     row_chosen = Signal(ChangeRow)
     wanted = Signal(Proposal, bool)

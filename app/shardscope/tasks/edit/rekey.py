@@ -10,11 +10,12 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from shardcore import Shard
 from shardcore.model.options import Option, OptionPurpose, read_options
+from shardcore.operations.edit import edit_for
 from shardcore.writing.declaration import REKEY
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.tasks.edit.edit_switch import EditSwitch, maker
+from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.edit.editor import EditOutcome, title_of
 from shardscope.tasks.form import FieldForm, side_button
 from shardscope.tasks.task_dialog import Role, TaskDialog
@@ -92,7 +93,7 @@ class RekeyTask(QObject):
         """Write in a job that goes on when the dialog is closed."""
 
         def work(shard: Shard, _: Job) -> None:
-            maker(shard, REKEY)(shard, target, **read_options(options, values, OptionPurpose.REKEY, REKEY.name))
+            edit_for(shard, REKEY.name)(shard, target, **read_options(options, values, OptionPurpose.REKEY, REKEY.name))
 
         def take(_: None) -> None:
             if self.sheet is sheet and not sheet.is_closed:

@@ -442,10 +442,6 @@ class NewShardDialog(TaskDialog):
         title, text = self.tr("{0} was written and opened").format(name), "\n".join(result_lines(packed))
         self.outcome = ResultPage(self, title, f"{sign} {report_text(report)}", tone, text)
 
-    @property
-    def is_written(self) -> bool:
-        return self.outcome is not None
-
     def show_failed(self, why: str) -> None:
         self.show_form()
         self.refresh()

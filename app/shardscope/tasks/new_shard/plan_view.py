@@ -48,7 +48,7 @@ from shardscope.tasks.task_dialog import large_elided
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import SMALL, sized
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import keep_room, lay
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip, paint_swatch
 
@@ -306,6 +306,7 @@ class PlanView(QWidget):
         self.summary.setObjectName("planSummary")
         doc = self.tr("Reads and compresses the contents without writing anything")
         self.exact = side_button(self.tr("Compute e&xactly"), self.exact_wanted.emit, "exactButton", doc)
+        keep_room(self.exact)
         self.strip = PlanStrip(self)
         self.tree = QTreeView(self)
         self.notes = plain_label("", "planNotes", wrap=True)

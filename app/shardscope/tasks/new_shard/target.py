@@ -21,7 +21,7 @@ from shardscope.tasks.form import side_button
 from shardscope.tasks.new_shard.request import NewShardTarget
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder, ask_target, path_of
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import keep_room, lay
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
@@ -128,7 +128,7 @@ class TargetView(QWidget):
         self.replace = TickBox(self.tr("Rep&lace it"), self)
         self.replace.setObjectName("replaceTick")
         self.replace.setToolTip(self.tr("Replaced only when the new shard is complete"))
-        self.state.setMinimumHeight(self.replace.sizeHint().height())
+        keep_room(self.replace)
         path = lay(QHBoxLayout(), (self.line, 1), browse, spacing=8)
         ways = lay(QHBoxLayout(), self.one, self.several, 1, spacing=18)
         there = lay(QHBoxLayout(), self.state, self.replace, 1, spacing=14)
@@ -185,7 +185,8 @@ class TargetView(QWidget):
             TargetStatus.FILE: "The file exists.",
             TargetStatus.FOLDER: f"The folder exists, with {plural(state.shards, 'file')} of the format.",
         }
-        self.state.setText(words.get(status, WRONG.get(status, "")))
+        # A label without text is lower.
+        self.state.setText(words.get(status, WRONG.get(status, " ")))
         self.replace.setVisible(status is TargetStatus.FILE or (status is TargetStatus.FOLDER and state.shards > 0))
         self.replace.setText(self.tr("Rep&lace it") if status is TargetStatus.FILE else self.tr("Rep&lace them"))
         colours = theme.of(self)

@@ -56,28 +56,27 @@ class AlignedState(QObject):
         self.row = 0
         self.error = ""
         self.counts: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        # Number of differences; 0 before they are counted.
+        self.runs = 0
         self.visible = 1
         self._jobs = jobs
         self._width = 16
         self.scroller = RowScroller(bar, self._moved)
 
     def show_bytes(self, sides: BytesSideBySide | None) -> None:
-        self.sides, self.shown, self.run, self.counts, self.row, self.error = sides, None, None, None, 0, ""
+        self.sides, self.shown, self.run, self.counts = sides, None, None, None
+        self.row, self.runs, self.error = 0, 0, ""
         self._lay_out()
         self.scroller.go(0)
 
-    @property
-    def differing(self) -> bool:
-        return self.counts is not None and any(bool(side.any()) for side in self.counts)
-
     def count(self) -> None:
-        aligned = self.bytes
+        aligned, sides = self.bytes, self.sides
         if aligned is None:
             return
 
-        def take(counts: tuple[NDArray[np.int64], NDArray[np.int64]]) -> None:
-            if aligned is self.bytes:
-                self.counts = counts
+        def take(found: tuple[NDArray[np.int64], NDArray[np.int64], int]) -> None:
+            if sides is self.sides:
+                self.counts, self.runs = found[:2], found[2]
                 self.changed.emit()
                 self.counted.emit()
 
@@ -129,21 +128,19 @@ class AlignedState(QObject):
         aligned = self.bytes
         if aligned is None:
             return
-        start = self.row
-        if self.run is not None and not back:
-            start = self.run.row + _rows_of(self.run, self._width)
+        cell = self.row * self._width if self.run is None else self.run.cells[not back]
 
         def take(run: DiffRun | None) -> None:
             if aligned is not self.bytes:
                 return
             if run is not None:
-                self.choose_row(run.row, centre=True)
+                self.choose_row(run.cells[0] // self._width, centre=True)
                 self.run = run
                 self.changed.emit()
             self.chosen.emit(run)
 
         self._jobs.ask(
-            lambda _, job: aligned.next_run(start, back=back, progress=job.progress),
+            lambda _, job: aligned.next_run(cell, back=back, progress=job.progress),
             take,
             key="run",
             failed=self._fail,
@@ -309,7 +306,8 @@ class AlignedHexView(QWidget):
     def _paint_current(self, painter: QPainter, palette: theme.Palette, count: int) -> None:
         grid, run = self._grid, self.state.run
         row = self.state.row - self.state.scroller.top
-        rows = 1 if run is None else _rows_of(run, grid.layout.width)
+        start, stop = run.cells if run is not None else (0, 1)
+        rows = (stop - 1) // grid.layout.width - start // grid.layout.width + 1
         if row + rows <= 0 or row >= count:
             return
         painter.setPen(Qt.PenStyle.NoPen)
@@ -349,11 +347,6 @@ class AlignedHexView(QWidget):
             state.choose_row(targets[key])
         else:
             super().keyPressEvent(event)
-
-
-def _rows_of(run: DiffRun, width: int) -> int:
-    length = max(stop - start for start, stop in (run.first, run.second))
-    return max(-(-length // width), 1)
 
 
 def _stretches(differing: NDArray[np.bool_]) -> list[tuple[int, int]]:

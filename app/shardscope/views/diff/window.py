@@ -422,10 +422,11 @@ class DiffWindow(QDialog):
         words = self.tr("Objects equal") if found.equal else self.tr("Objects differ")
         if compared.pair.first.damage or compared.pair.second.damage:
             words = self.tr("Damaged, partly compared")
-        elif found.equal and self.state.differing and not found.across:
+        elif found.equal and self.state.runs and not found.across:
             words = self.tr("Objects equal, bytes differ")
         fields = plural(differing, "field differs", "fields differ") if differing else self.tr("fields equal")
-        return " · ".join([words, fields, self.tr(_COMPARED[found.compared])])
+        runs = [plural(self.state.runs, "difference")] if self.state.runs else []
+        return " · ".join([words, fields, *runs, self.tr(_COMPARED[found.compared])])
 
     @staticmethod
     def _first_names(compared: ComparedPair) -> tuple[str, str] | None:
@@ -488,6 +489,8 @@ class DiffWindow(QDialog):
         for title, request, name in zip(self.titles, self.jobs.requests, sides.names, strict=True):
             title.set_text(" › ".join(part for part in (_titled(request), name) if part))
         if not self.jobs.remote or (self.compared and self.compared.found.compared is DiffDepth.CONTENTS):
+            if self._number is None:
+                self.state.step(back=False)
             self.state.count()
         if self._number is not None:
             self._go()
@@ -502,11 +505,12 @@ class DiffWindow(QDialog):
                 return
 
     def _show_run(self, run: DiffRun | None) -> None:
-        if run is None:
-            self.say(self.tr("No more differences"))
-            return
-        parts = [range_words(*place) for place in (run.first, run.second)]
-        self.say(self.tr("Difference at {0} on the left, {1} on the right").format(*parts))
+        if run is not None:
+            parts = [range_words(*place) for place in (run.first, run.second)]
+            words = self.tr("Difference at {0} on the left, {1} on the right").format(*parts)
+        else:
+            words = self.tr("No more differences") if self.state.row else self.tr("No differences")
+        self.say("; ".join(part for part in (self._damage, words) if part), error=bool(self._damage))
 
     def _open_tab(self, side: int) -> None:
         sides, offset = self.state.sides, self.state.offsets_at(self.state.row)[side]

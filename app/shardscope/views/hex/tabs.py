@@ -176,11 +176,10 @@ class DrawingPlace(QObject):
     def __init__(self, session: Session, tabs: SourceTabs, view: HexView) -> None:
         super().__init__(tabs)
         self._session, self._tabs, self._view = session, tabs, view
-        self._sketches: tuple[Sketch, ...] = ()
+        # None until they are learned.
+        self._sketches: tuple[Sketch, ...] | None = None
         self._request: DrawingRequest | None = None
-        self._learning = False
         self._to_front = False
-        self._known = False
         self._uri = ""
         self._before_walk: Selection | None = None
         self._key = ""
@@ -205,7 +204,7 @@ class DrawingPlace(QObject):
         walk = self._session.lookup.walk
         drawing = walk.trace.steps[walk.step].drawing if walk.trace is not None and walk.step >= 0 else None
         step = () if drawing is None else (StaticSketch(STEP, self.tr("This step"), drawing),)
-        return *self._sketches, *step
+        return *(self._sketches or ()), *step
 
     @property
     def in_front(self) -> bool:
@@ -216,7 +215,7 @@ class DrawingPlace(QObject):
         before, self._uri = self._uri, self._session.request.uri
         again = self._uri == before
         if again and self.panel is not None and not self.panel.isHidden():
-            self._sketches, self._known, self._to_front = (), False, True
+            self._sketches, self._to_front = None, True
             self._tabs.set_drawing(True)
             self._bring(True)
         else:
@@ -229,7 +228,7 @@ class DrawingPlace(QObject):
 
     def restore_view_state(self, state: object) -> None:
         self._to_front = state is True
-        if self._to_front and self._known:
+        if self._to_front and self._sketches is not None:
             self._refresh()
 
     def _closed(self) -> None:
@@ -239,7 +238,7 @@ class DrawingPlace(QObject):
             self._forget()
 
     def _forget(self) -> None:
-        self._sketches, self._known, self._learning, self._key = (), False, False, ""
+        self._sketches, self._key = None, ""
         if self.panel is not None:
             self.panel.clear()
         self._bring(False)
@@ -252,17 +251,15 @@ class DrawingPlace(QObject):
         trace, key = self._session.lookup.walk.trace, self._key
 
         def take(sketches: tuple[Sketch, ...]) -> None:
-            self._learning = False
             if not self._session.lookup.walk.waits:
-                self._sketches, self._known = sketches, True
+                self._sketches = sketches
                 self._refresh()
 
-        self._learning = True
         self._session.ask(
             lambda shard, _: shard.sketches(shard.trace(key) if key else trace),
             take,
             # Drawings of steps can still be shown.
-            failed=lambda _: take(self._sketches),
+            failed=lambda _: take(self._sketches or ()),
             key=("sketches", self),
             priority=JobPriority.SELECTED,
         )
@@ -274,7 +271,7 @@ class DrawingPlace(QObject):
     def _follow(self, selection: Selection) -> None:
         """Draw the lookup of the selected object; while a lookup is shown, only of a row that the user selects."""
         ref, trace = selection.ref, self._session.lookup.walk.trace
-        by_control = any(control.follows for sketch in self._sketches for control in sketch.controls)
+        by_control = any(control.follows for sketch in self._sketches or () for control in sketch.controls)
         if not selection.complete or ref is None or ref.key is None or by_control:
             return
         by_row = selection is not self._before_walk and selection.span in (None, main_span(ref))
@@ -287,7 +284,7 @@ class DrawingPlace(QObject):
 
     def _step_changed(self, walk: TraceWalk) -> None:
         # Otherwise the drawing of a step would be shown before the others are loaded.
-        if self._known:
+        if self._sketches is not None:
             self._refresh()
 
     def _refresh(self) -> None:
@@ -323,14 +320,14 @@ class DrawingPlace(QObject):
         self._show()
 
     def _show(self) -> None:
-        self._to_front = not self._known or not self.sketches
+        self._to_front = self._sketches is None or not self.sketches
         if self._to_front:
             return
         panel = self.made()
         panel.show_sketches(self.sketches, "" if panel.name else self.remembered.get(self._format, ""))
         self._bring(True)
         self._follow(self._session.selection)
-        if self._learning:
+        if self._session.jobs.newest(("sketches", self)) is not None:
             return  # the drawing of the new lookup may have other controls
         if self._request is not None and self._request.name in [sketch.name for sketch in self.sketches]:
             request, self._request = self._request, None

@@ -212,6 +212,7 @@ class ObjectPanel(QWidget):
         self._typing = Debounce(self, self._apply, APPLY_MILLISECONDS)
         self._late = Debounce(self, lambda: self.table.dim(self._looking is not None), DIM_MILLISECONDS)
         self._summing = Debounce(self, self._add_up, SUM_MILLISECONDS)
+        self._update = Debounce(self, self._show_state).again
         self.setFocusProxy(self.table)
         self._lay_out()
         self._connect()
@@ -589,7 +590,7 @@ class ObjectPanel(QWidget):
     def _total(self) -> int:
         return len(self._session.listing) if self._session.listing is not None else 0
 
-    def _update(self) -> None:
+    def _show_state(self) -> None:
         total, state = self._total, self._session.index.state
         self.load_button.setVisible(self._session.shard is not None and state in (IndexState.NONE, IndexState.FAILED))
         words = self.tr("Load index")

@@ -118,7 +118,7 @@ def test_next_moves_both_sides(qtbot: QtBot, settle: Settle, compare: Compare, f
         settle()
         assert window.state.run.first == (left + shift, left + shift + length)
         assert window.state.run.second == (right + shift, right + shift + length)
-        assert window.state.row == window.state.run.row
+        assert window.state.row == window.state.run.cells[0] // 16
     window.previous.click()
     settle()
     assert window.state.run.first[0] == left + 10
@@ -159,7 +159,7 @@ def test_a_run_by_keyboard(settle: Settle, compare: Compare, first: Path, second
     assert window.state.row == window.state.bytes.rows - 1
     QTest.keyClick(window.views[1], Qt.Key.Key_F7, Qt.KeyboardModifier.ShiftModifier)
     settle()
-    assert window.state.run.row < window.state.bytes.rows - 1
+    assert window.state.run.cells[1] <= window.state.bytes.rows * window.state.bytes.width
     QTest.keyClick(window.views[1], Qt.Key.Key_Home)
     assert window.state.row == 0
     QTest.keyClick(window, Qt.Key.Key_Escape)
@@ -218,6 +218,27 @@ def test_bytes_outside_of_objects_count_in_the_headline(settle: Settle, compare:
         window = compare(SAMPLES / "swh" / "small.shard", SAMPLES / "swh" / f"{other}.shard")
         settle()
         assert window.headline.text().startswith(headline)
+
+
+def test_it_begins_at_the_first_difference(settle: Settle, compare: Compare, first: Path) -> None:
+    """Scrolled to and selected; *Next* visits each of those counted once, also two in one row."""
+    with shardcore.open(first) as shard:
+        places = [shard.find(key).spans[0].start + at for key, at in (("k50", 1), ("k50", 8), ("k55", 3))]
+    other = first.with_name("b.des")
+    data = bytearray(first.read_bytes())
+    for place in places:
+        data[place] ^= 1
+    other.write_bytes(data)
+    window = compare(first, other)
+    assert " · 3 differences · " in window.headline.text()
+    assert window.state.scroller.top <= window.state.row < window.state.scroller.top + window.state.visible
+    for place in places:
+        assert window.state.run.first == (place, place + 1)
+        window.next.click()
+        settle()
+    assert window.line.text() == "No more differences"
+    window = compare(first, first)
+    assert (window.state.run, window.line.text()) == (None, "No differences")
 
 
 def test_a_million_objects_make_no_rows(compare: Compare, first: Path) -> None:

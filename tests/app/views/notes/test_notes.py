@@ -103,6 +103,15 @@ def test_choosing_a_row_selects_its_bytes(qtbot: QtBot, panel: NotesPanel, sessi
         assert session.selection.span == span
 
 
+def test_notes_sorted_by_field_follow_the_names_that_arrive(qtbot: QtBot, panel: NotesPanel, session: Session) -> None:
+    panel.table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
+    for span, text in ((SIZE, "a header field"), (Span("", 4000, 4040), "a later byte")):
+        add(session, qtbot, span, text)
+    fields = [row[2] for row in rows(panel)]
+    assert len(set(fields)) == 2
+    assert fields == sorted(fields, reverse=True)
+
+
 def test_a_note_is_written_edited_and_restored_by_keys(qtbot: QtBot, panel: NotesPanel, session: Session) -> None:
     session.select_span(SIZE)
     qtbot.waitUntil(lambda: session.selection.complete)
