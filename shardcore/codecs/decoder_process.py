@@ -44,6 +44,7 @@ TASKS = {
     "picture": "shardcore.codecs.images:picture_task",
     "segmentation": "shardcore.formats.neuroglancer.segmentation:segmentation_task",
     "draco": "shardcore.codecs.draco:draco_task",
+    "expression": "shardcore.operations.search:expression_task",
 }
 """Function of each task: `module:function`."""
 

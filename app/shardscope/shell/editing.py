@@ -443,9 +443,9 @@ class EditShell(QObject):
         if not len(hits) or hits.source:
             self._session.message.emit(self.tr("Search first (Ctrl+F), then replace all hits"))
             return None
-        if hits.count > len(hits):
+        if hits.more or hits.count > len(hits):
             text = self.tr("{0} hits, {1} listed: narrow the search")
-            self._session.message.emit(text.format(f"{hits.count:,}", f"{len(hits):,}"))
+            self._session.message.emit(text.format(hits.counted, f"{len(hits):,}"))
             return None
         words = self.tr('Replace {0} of {1} with the same number of bytes (hex, or "text"):')
         text = words.format(plural(len(hits), "hit"), hits.what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
+    QCheckBox,
     QComboBox,
     QHBoxLayout,
     QLabel,
@@ -30,8 +32,9 @@ from shardcore.operations.search import (
     MAX_PATTERN,
     ContentHit,
     NextHit,
-    Pattern,
+    Searched,
     find_next,
+    parse_expression,
     parse_hex,
     parse_numbers,
     parse_text,
@@ -46,7 +49,7 @@ from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 
 MOST = 20
 
@@ -80,20 +83,32 @@ class SearchHistory(QObject):
         return self._lines[self._at]
 
 
-Parse = Callable[[str], Sequence[Pattern]]
+Parse = Callable[[str, bool], Sequence[Searched]]
 
 KINDS = MappingProxyType[str, tuple[str, Parse]](
     {
-        "Hex": ("53 57 ?? 4?", lambda text: (parse_hex(text),)),
-        "Text": ("text, as UTF-8", lambda text: (parse_text(text),)),
-        "UTF-16": ("text, as UTF-16 little-endian", lambda text: (parse_text(text, "utf-16-le"),)),
-        "Number": ("512, 0x200 or 1.5, in every width and byte order; u16be:512 for one of them", parse_numbers),
+        "Text": ("text, as UTF-8", lambda text, case: (parse_text(text, match_case=case),)),
+        "Hex": ("53 57 ?? 4?", lambda text, _: (parse_hex(text),)),
+        "Regex": (r"shard_\d+|\x00{8}, on bytes", lambda text, case: (parse_expression(text, match_case=case),)),
+        "UTF-16": (
+            "text, as UTF-16 little-endian",
+            lambda text, case: (parse_text(text, "utf-16-le", match_case=case),),
+        ),
+        "Number": (
+            "512, 0x200 or 1.5, in every width and byte order; u16be:512 for one of them",
+            lambda text, _: parse_numbers(text),
+        ),
     }
 )
+_CASELESS = ("Hex", "Number")
+_HEX = re.compile(r"[\s,_xX?0-9A-Fa-f]*")
 _STEPS = 1000
 
 AT_ONCE = 64 * 1024 * 1024
-"""Maximum size in bytes of a source in which the first search also lists all hits."""
+"""Maximum number of bytes fetched to count the hits after the first search; loaded and local bytes are free."""
+
+COUNTED = 10_000
+"""Number of hits at which counting ends; *List* counts all."""
 
 
 class SearchBar(QWidget):
@@ -109,7 +124,7 @@ class SearchBar(QWidget):
         self._session, self._state, self._overview = session, state, overview
         self._jobs: dict[str, Job] = {}
         self._last: tuple[NextHit, bool] | None = None
-        self._sought: tuple[str, Sequence[Pattern]] | None = None
+        self._sought: tuple[str, Sequence[Searched]] | None = None
         self._again: deque[bool] = deque()
         self._contents, self._at, self._rest = HitList(), 0, ""
         self.history = SearchHistory(self)
@@ -146,12 +161,9 @@ class SearchBar(QWidget):
 
         self.earlier = button("▾", "searchEarlier", tr("Recent searches"), show_earlier)
         self.stop = button(tr("Stop"), "searchStop", tr("Stop (Esc)"), self.cancel)
-        self.contents = button(
-            tr("Search contents"),
-            "searchContents",
-            tr("Decode the objects and find the next one that contains these bytes"),
-            self.look_in_contents,
-        )
+        self.match_case = made(QCheckBox(tr("Match case")), "searchMatchCase")
+        tip = tr("Search the decoded contents of the objects instead of the stored bytes")
+        self.contents = made(QCheckBox(tr("Search contents")), "searchContents", toolTip=tip)
         row = lay(
             QHBoxLayout(),
             label,
@@ -167,10 +179,12 @@ class SearchBar(QWidget):
             spacing=5,
         )
         # A line of fixed height, so that a message does not move the bytes.
-        line = lay(QHBoxLayout(), (self.status, 1), self.contents, spacing=6)
+        line = lay(QHBoxLayout(), (self.status, 1), self.match_case, self.contents, spacing=12)
         lay(QVBoxLayout(self), row, line, margins=(10, 4, 10, 4), spacing=2)
         self.kind.currentTextChanged.connect(self._kind_changed)
-        self.field.textEdited.connect(lambda: self._say(""))
+        self.field.textEdited.connect(self._typed)
+        self.match_case.toggled.connect(lambda _: self._say(""))
+        self.contents.toggled.connect(lambda on: self.look() if on and self.field.text() else self._say(""))
         self.field.installEventFilter(self)
         self._kind_changed(self.kind.currentText())
         self._running("find", None)
@@ -188,7 +202,13 @@ class SearchBar(QWidget):
 
     def _kind_changed(self, kind: str) -> None:
         self.field.setPlaceholderText(KINDS[kind][0])
+        self.match_case.setEnabled(kind not in _CASELESS)
         self._say("")
+
+    def _typed(self, text: str) -> None:
+        self._say("")
+        if self.kind.currentText() == "Hex" and not _HEX.fullmatch(text):
+            self.kind.setCurrentText("Text")
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
         colours = theme.of(self)
@@ -231,10 +251,18 @@ class SearchBar(QWidget):
 
     def forget(self) -> None:
         self._drop()
-        self.hits = HitList()
         if self.status.text():
             self._say("")
-        self._mark(())
+        self._set_hits(HitList())
+
+    def view_state(self) -> tuple[HitList, HitList]:
+        return self.hits, self._contents
+
+    def restore_view_state(self, state: tuple[HitList, HitList]) -> None:
+        hits, self._contents = state
+        self._set_hits(hits)
+        if len(shown := hits if len(hits) else self._contents):
+            self.hits_changed.emit(shown)
 
     def _opened(self) -> None:
         self._contents = HitList()
@@ -285,27 +313,30 @@ class SearchBar(QWidget):
 
     # --- the bytes ---
 
-    def _patterns(self) -> tuple[Pattern, ...]:
+    def _patterns(self) -> tuple[Searched, ...]:
         """Parse the entry and mark its hits on the screen; reports what is wrong with it."""
         text = self.field.text()
         try:
-            patterns = tuple(KINDS[self.kind.currentText()][1](text)) if text else ()
+            patterns = tuple(KINDS[self.kind.currentText()][1](text, self.match_case.isChecked())) if text else ()
         except UsageError as error:
             self._say(str(error), wrong=True)
             return ()
-        if patterns:
-            self._mark(patterns)
+        if patterns and patterns != self.hits.patterns:
+            self._set_hits(HitList(what=text, patterns=patterns))
         return patterns
 
-    def _mark(self, patterns: tuple[Pattern, ...]) -> None:
-        if patterns != self._state.patterns:
-            self._overview.set_hits(())
-        self._state.set_patterns(patterns)
+    def _set_hits(self, hits: HitList) -> None:
+        self.hits = hits
+        self._state.set_hits(hits)
+        self._overview.set_hits(hits.on_a_strip if hits.source == self._state.name else ())
 
     def look(self, *, backward: bool = False) -> None:
         """Search from the caret and wrap around; a call during a search waits for its end."""
         patterns, span = self._patterns(), self._state.selection.span
         if not patterns:
+            return
+        if self.contents.isChecked():
+            self._look_in_contents(patterns, backward=backward)
             return
         if self._sought != (span.source, patterns):
             self._drop()
@@ -314,10 +345,12 @@ class SearchBar(QWidget):
             # Continue from the pending hit.
             self._again.append(backward)
             return
-        start = span.start if backward else span.start + (1 if span.size else 0)
+        # The byte at the caret may begin the first hit.
+        on_hit = self._last is not None and self._last[0].span.start == span.start
+        start = span.start if backward else span.start + (on_hit or span.size > 1)
 
         def work(source: Source, job: Job) -> tuple[NextHit | None, bool]:
-            return find_next(source, patterns, job.progress, start, backward=backward), source.size <= AT_ONCE
+            return find_next(source, patterns, job.progress, start, backward=backward), missing_of(source) <= AT_ONCE
 
         def done(result: tuple[NextHit | None, bool]) -> None:
             hit, listed = result
@@ -329,8 +362,8 @@ class SearchBar(QWidget):
             self.found.emit(Span(span.source, hit.span.start, hit.span.stop))
             if self._again:
                 self.look(backward=self._again.popleft())
-            elif listed and "list" not in self._jobs and (self.hits.source, self.hits.patterns) != self._sought:
-                self._list(span.source, patterns, self._show_hit)
+            elif listed and "list" not in self._jobs and not (self.hits.count and self.hits.source == span.source):
+                self._list(span.source, patterns, self._show_hit, COUNTED)
 
         title = self.tr("Search {0}").format(self.field.text())
         self._run(partial(self._begin, "find", span.source, title, work, done))
@@ -341,8 +374,9 @@ class SearchBar(QWidget):
         hit, backward = self._last
         place = self.tr("at {0}").format(offset_words(hit.span.start))
         number = self.hits.number_at(hit.span.start)
-        if number is not None:
-            place = self.tr("{0} of {1}, ").format(f"{number + 1:,}", f"{self.hits.count:,}") + place
+        if self.hits.count:
+            known = "" if number is None else self.tr("{0} of ").format(f"{number + 1:,}")
+            place = f"{known}{self.hits.counted}, {place}"
         end = self.tr("beginning") if backward else self.tr("end")
         around = self.tr("wrapped around the {0}").format(end) if hit.around else ""
         self._say(" · ".join([part for part in (place, hit.pattern.name, around) if part]))
@@ -351,18 +385,16 @@ class SearchBar(QWidget):
         if patterns := self._patterns():
             self._run(partial(self._list, self._state.name, patterns, self._show_list))
 
-    def _list(self, name: str, patterns: Sequence[Pattern], then: Callable[[], None]) -> None:
+    def _list(self, name: str, patterns: Sequence[Searched], then: Callable[[], None], most: int | None = None) -> None:
         what = self.field.text()
 
         def done(hits: HitList) -> None:
-            self.hits = hits
-            if hits.source == self._state.name:
-                self._overview.set_hits(hits.on_a_strip.tolist())
+            self._set_hits(hits)
             self.hits_changed.emit(hits)
             then()
 
         def work(source: Source, job: Job) -> HitList:
-            return HitList.listed(source, name, what, patterns, job.progress)
+            return HitList.listed(source, name, what, patterns, job.progress, most)
 
         self._begin("list", name, self.tr("List {0}").format(what), work, done)
 
@@ -416,16 +448,15 @@ class SearchBar(QWidget):
 
     # --- the contents of objects ---
 
-    def look_in_contents(self) -> None:
-        if patterns := self._patterns():
-            self.history.add(self._entry())
+    def _look_in_contents(self, patterns: tuple[Searched, ...], *, backward: bool) -> None:
+        self.history.add(self._entry())
+        if self._contents.contents and tuple(self._contents.patterns) == patterns:
+            self._go_to((self._at + (-1 if backward else 1)) % len(self._contents))
+        elif "contents" not in self._jobs:
             begin = partial(self._begin_contents, patterns)
             self._session.index.with_consent(self.tr("Searching the contents"), begin)
 
-    def _begin_contents(self, patterns: tuple[Pattern, ...]) -> None:
-        if self._contents.contents and tuple(self._contents.patterns) == patterns:
-            self._go_to((self._at + 1) % len(self._contents))
-            return
+    def _begin_contents(self, patterns: tuple[Searched, ...]) -> None:
         what, unreadable, found = self.field.text(), set[int](), list[ContentHit]()
 
         def work(shard: Shard, job: Job) -> None:
