@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import Cancelled, Node, Runs, Section, Source, Truncated
+from shardcore import Cancelled, Node, Runs, Section, Source, Span, Truncated
+from shardcore.progress import Progress
+from shardcore.sources.base import read_pieces
 from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Done, Job, JobPriority, Jobs
 
@@ -20,6 +22,15 @@ BUDGET = 64 * 1024 * 1024
 """Maximum memory of all pages in bytes; the least recently used pages are dropped."""
 
 _Key = tuple[str, int]
+
+
+def pieces_of(source: Source, span: Span, progress: Progress) -> Iterator[bytes]:
+    """Yield the bytes of a span that its source has; `progress` counts bytes."""
+    done = 0
+    for piece in read_pieces(source, span.start, min(span.stop, source.size)):
+        progress(done, span.size)
+        done += len(piece)
+        yield piece
 
 
 class PageState(Enum):

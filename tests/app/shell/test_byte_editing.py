@@ -11,8 +11,9 @@ import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
 
+from shardcore import Span
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_list import lessons, lessons_of
 from shardscope.learning.lessons.panel import LessonPanel
@@ -173,6 +174,65 @@ def test_typing_into_a_read_only_file_says_how_to_allow_it(window: MainWindow, f
     assert file.read_bytes() == before
     window.changing.actions.allow.trigger()
     assert window.notices.text == "", "what was refused is allowed now"
+
+
+def test_numbers_under_the_caret_are_typed(window: MainWindow, file: Path) -> None:
+    numbers, state = window.panels.panel(Inspector).numbers, window.hex.state
+    rows = {numbers.item(row, 0).text(): row for row in range(numbers.rowCount())}
+
+    def type_number(kind: str, column: int, text: str) -> None:
+        at(window, 1500)
+        numbers.editItem(numbers.item(rows[kind], column))
+        (editor,) = numbers.findChildren(QLineEdit)
+        editor.setText(text)
+        QTest.keyClick(editor, Qt.Key.Key_Return)
+        until(lambda: not numbers.findChildren(QLineEdit))
+
+    window.show_part("inspector")
+    at(window, 1500)
+    middle = numbers.visualItemRect(numbers.item(rows["u16"], 1)).center()
+    for click in (QTest.mouseClick, QTest.mouseDClick):
+        click(numbers.viewport(), Qt.MouseButton.LeftButton, pos=middle)
+    assert "Allow changes" in window.notices.text
+    assert not numbers.findChildren(QLineEdit)
+    window.changing.actions.allow.trigger()
+    before = file.read_bytes()
+    for kind, column, text, data in (
+        ("u16", 1, "513", b"\1\2"),
+        ("u16", 2, "0x0201", b"\2\1"),
+        ("i8", 1, "-1", b"\xff"),
+        ("u64 be", 1, "258", bytes(6) + b"\1\2"),
+        ("f32 le", 1, "1.5", b"\0\0\xc0\x3f"),
+    ):
+        type_number(kind, column, text)
+        assert bytes(state.byte_at(1500 + number) for number in range(len(data))) == data
+        until(lambda row=rows[kind], column=column, text=text: _value(numbers.item(row, column).text()) == _value(text))
+        window.changing.typed.undo()
+        assert state.byte_at(1500) == before[1500]
+    for kind, text in (("u16", "70000"), ("u8", "abc"), ("f32 le", "1,5")):
+        type_number(kind, 1, text)
+        assert f"{text!r} does not fit a {kind.split()[0]}" in window.notices.text
+    assert not window.changing.typed.changes
+    assert file.read_bytes() == before
+
+
+def _value(text: str) -> float:
+    text = text.replace("\u200b", "")
+    return float(text) if "." in text else int(text, 0)
+
+
+def test_selected_bytes_are_saved(window: MainWindow, file: Path, tmp_path: Path) -> None:
+    at(window, 1500, 1700)
+    dialog = window.hex.actions_.ask_save()
+    assert Path(dialog.selectedFiles()[0]) == tmp_path / "small-0x5dc-0x6a4.bin"
+    target = tmp_path / "part"
+    dialog.fileSelected.emit(str(target))
+    dialog.close()
+    until(target.exists)
+    assert target.read_bytes() == file.read_bytes()[1500:1700]
+    until(lambda: "200 bytes saved" in window.notices.text)
+    window.hex.actions_.save_to(tmp_path / "no folder" / "part", Span("", 0, 9))
+    until(lambda: "Cannot save the bytes" in window.notices.text)
 
 
 @pytest.mark.thorough

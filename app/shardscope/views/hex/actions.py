@@ -6,17 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QPoint, Qt, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
+from PySide6.QtWidgets import QFileDialog, QInputDialog, QMenu, QWidget
 
-from shardcore import Cancelled, Node, Source, Span
+from shardcore import Cancelled, Node, Shard, Source, Span
 from shardcore.model.details import OpenedWith, curl_command, explain_command, read_lines, record_size
 from shardcore.model.node import nearest_row
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural, shown
 from shardscope.session.byte_marks import section_at
+from shardscope.session.byte_pages import pieces_of
 from shardscope.session.display_text import CopyAs, TooMuchToCopy, check_size, copied, cut_middle, error_text
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
@@ -28,6 +30,7 @@ from shardscope.views.hex.tabs import DrawingPlace, stored_span
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts
 from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.save_picture import add_picture
 
 Keys = str | QKeySequence.StandardKey
@@ -66,6 +69,7 @@ class HexActions(QObject):
         self.copy_curl = act(self.tr("Copy as c&url command"), partial(self._copy_line, curl_command))
         self.copy_curl.setVisible(False)
         self.copy_offset = act(self.tr("Copy &offset"), self._copy_offset, "Ctrl+Alt+C")
+        self.save = act(self.tr("Sa&ve selected bytes as…"), self.ask_save)
         self.paste = act(self.tr("&Paste over"), None, standard.Paste)
         self.fill = act(self.tr("F&ill…"))
         self.replace = act(self.tr("Replace all &hits…"), None, "Ctrl+H")
@@ -112,7 +116,8 @@ class HexActions(QObject):
 
     def set_open(self, is_open: bool) -> None:
         for action in (
-            *(self.copy, *self.copies, self.copy_offset, self.select_field, self.select_section, self.find_these),
+            *(self.copy, *self.copies, self.copy_offset, self.save),
+            *(self.select_field, self.select_section, self.find_these),
             *(self.references, self.goto, self.find, self.find_next, self.find_previous),
             *(self.letters, self.fields, self.fold, self.larger, self.smaller),
         ):
@@ -240,6 +245,31 @@ class HexActions(QObject):
         copy_lines(text)
         self._session.message.emit(said)
 
+    # --- saving ---
+
+    def ask_save(self) -> QFileDialog | None:
+        request, span = self._session.request, self._state.selection.span
+        if not span.size:
+            return None
+        name = f"{Path(request.name).stem}-{span.start:#x}-{span.stop:#x}.bin"
+        save, start = lambda path: self.save_to(Path(path), span), str(request.folder)
+        return ask_target(self._panel, self.tr("Save selected bytes"), save, name=name, start=start)
+
+    def save_to(self, path: Path, span: Span) -> None:
+        session = self._session
+
+        def work(shard: Shard, job: Job) -> int:
+            from shardcore.writing.temporary import write_whole
+
+            return write_whole(path, pieces_of(shard.bytes_of(span.source), span, job.progress), force=True)
+
+        def go() -> None:
+            saved = self.tr("{0} saved: {1}").format(plural(span.size, "byte"), path)
+            take = lambda _: session.say(saved)  # noqa: E731
+            session.ask(work, take, failed=self.tr("Cannot save the bytes"), title=f"Save {path.name}")
+
+        session.with_consent("Saving the bytes", span.size, go)
+
     # --- menus ---
 
     def add_looks(self, menu: QMenu) -> None:
@@ -257,7 +287,7 @@ class HexActions(QObject):
         menu = QMenu(self._panel)
         menu.addAction(self.copy)
         menu.addMenu(self.tr("Copy &as")).addActions(self.copies)
-        menu.addActions([self.copy_offset, self.paste, self.fill])
+        menu.addActions([self.copy_offset, self.save, self.paste, self.fill])
         menu.addSeparator()
         menu.addActions([self.select_field, self.select_record, self.select_section])
         menu.addActions([self.follow, self.references, self.decoded, self.inside, self.note])

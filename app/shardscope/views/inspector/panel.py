@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -13,10 +13,12 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHeaderView,
+    QLineEdit,
     QMenu,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
+    QStyledItemDelegate,
     QTableWidget,
     QTableWidgetItem,
     QToolButton,
@@ -42,10 +44,20 @@ from shardscope.session.display_text import (
 from shardscope.session.jobs import Job
 from shardscope.session.selection import ReferenceQuery
 from shardscope.session.session import IndexState, Session
-from shardscope.views.inspector.details import MOST, MOST_LARGE, PENDING, RAW, node_rows, object_rows, readings
+from shardscope.views.inspector.details import (
+    MOST,
+    MOST_LARGE,
+    PENDING,
+    RAW,
+    SUMMED_AT_ONCE,
+    checksums,
+    node_rows,
+    object_rows,
+    readings,
+)
 from shardscope.views.inspector.details_dialog import DetailsDialog
 from shardscope.views.inspector.file_summary import FileSummary
-from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsPage, Link
 from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
@@ -74,7 +86,24 @@ def number_rows(data: bytes | None) -> list[tuple[str, str, str]]:
     return rows
 
 
+_EDITABLE = ("u", "i", "f")
+"""First letters of the types that can be typed."""
+
+
+class _TypedNumbers(QStyledItemDelegate):
+    typed = Signal(int, int, str)
+
+    def setModelData(
+        self, editor: QWidget, model: QAbstractItemModel, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        assert isinstance(editor, QLineEdit)
+        self.typed.emit(index.row(), index.column(), editor.text().replace(_BREAK, "").strip())
+
+
 class Numbers(QTableWidget):
+    typed = Signal(str, str)
+    """Carries the type with its byte order, such as `u16be`, and the number typed."""
+
     def __init__(self) -> None:
         self._rows = number_rows(None)
         self._own = ""
@@ -93,7 +122,10 @@ class Numbers(QTableWidget):
         self.setShowGrid(False)
         # Keep both ends of a number: sign and exponent.
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.set_editable(False)
+        delegate = _TypedNumbers(self)
+        delegate.typed.connect(self._take)
+        self.setItemDelegate(delegate)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
         self.setTabKeyNavigation(False)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -104,10 +136,22 @@ class Numbers(QTableWidget):
         self.customContextMenuRequested.connect(self._menu)
         for number, row in enumerate(self._rows):
             for column, item in enumerate(self._cells[number]):
+                if not column or row[0][0] not in _EDITABLE:
+                    item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
                 self.setItem(number, column, item)
             if not row[2]:
                 self.setSpan(number, 1, 1, 2)
         self._set_fonts()
+
+    def set_editable(self, editable: bool) -> None:
+        trigger = QAbstractItemView.EditTrigger
+        keys = trigger.DoubleClicked | trigger.EditKeyPressed | trigger.AnyKeyPressed
+        self.setEditTriggers(keys if editable else trigger.NoEditTriggers)
+
+    def _take(self, row: int, column: int, text: str) -> None:
+        name, _, order = self._rows[row][0].partition(" ")
+        if text not in ("", self._rows[row][column]):
+            self.typed.emit(name if name.endswith("8") else name + (order or ("le", "be")[column - 1]), text)
 
     def set_data(self, data: bytes | None, own: str = "") -> None:
         """Show the bytes (None: not loaded); `own` is the type of the field, whose row is bold."""
@@ -248,6 +292,9 @@ class Inspector(QScrollArea):
         self._trouble = ""
         self._late = Debounce(self, self._show_late, LATE_MILLISECONDS)
         self._bytes = _Bytes()
+        self._sums_wanted = False
+        self._sums: tuple[Span, dict[str, str]] | None = None
+        """Checksums of a span; empty while they are computed."""
         self._build()
         session.closed.connect(self._show_selection)
         session.typed_changed.connect(self._forget_bytes)
@@ -335,6 +382,8 @@ class Inspector(QScrollArea):
             rows.append(DetailRow("", grouped(error), tone="error"))
         if node is not None:
             rows += node_rows(node, value, self._raw(node))
+        if selection.span is not None and selection.span.size > 1:
+            rows += self._sum_rows(selection.span)
         if selection.ref is not None and shard is not None:
             rows += [DetailRow("", " ", size=SPACER)] if rows else []
             rows.append(DetailRow("", self.tr("OBJECT"), tone="muted", strong=True))
@@ -383,7 +432,7 @@ class Inspector(QScrollArea):
         return job is not None
 
     def _forget_bytes(self) -> None:
-        self._bytes = _Bytes()
+        self._bytes, self._sums = _Bytes(), None
 
     def _take_bytes(self, found: _Bytes) -> None:
         self._bytes = found
@@ -397,11 +446,61 @@ class Inspector(QScrollArea):
         if self._session.selection.complete or not self._late.isActive():
             self._show()
 
+    # --- checksums ---
+
+    def _sum_rows(self, span: Span) -> list[DetailRow]:
+        """Return the checksums of the selection; once requested, those of small selections are computed at once."""
+        if self._sums is None or self._sums[0] != span:
+            if not self._sums_wanted or span.size > SUMMED_AT_ONCE:
+                return [DetailRow("checksums", self.tr("→ compute"), link=Command.CHECKSUMS)]
+            self._sum(span)
+        found = self._sums[1] if self._sums is not None else {}
+        copies = self.tr("Copy")
+        rows = [DetailRow(name, text, mono=True, link=text, tip=copies) for name, text in found.items()]
+        return rows or [DetailRow("checksums", PENDING, tone="muted")]
+
+    def _sum(self, span: Span) -> None:
+        def take(found: dict[str, str]) -> None:
+            if self._sums == (span, {}):
+                self._sums = span, found
+                self._show()
+
+        def stopped() -> None:
+            if self._sums == (span, {}):
+                self._sums, self._sums_wanted = None, False
+                self._show()
+
+        def failed(error: BaseException) -> None:
+            self._not_read(error)
+            stopped()
+
+        def work(shard: Shard, job: Job) -> dict[str, str]:
+            return checksums(shard.bytes_of(span.source), span, job.progress)
+
+        self._sums = span, {}
+        title = self.tr("Checksums of {0}").format(span_words(span)) if span.size > SUMMED_AT_ONCE else ""
+        self._session.ask(work, take, failed=failed, stopped=stopped, key=("checksums", self), title=title)
+
+    def _ask_sums(self) -> None:
+        span = self._session.selection.span
+        if span is not None:
+
+            def go() -> None:
+                self._sums_wanted = True
+                self._sum(span)
+                self._show()
+
+            self._session.with_consent("Computing checksums", span.size, go)
+
     # --- going elsewhere ---
 
     def _follow(self, target: Link) -> None:
+        if isinstance(target, str):
+            copy_text(target)
+            self._session.message.emit(self.tr("Copied"))
+            return
         if isinstance(target, Command):
-            self.page_wanted.emit()
+            self._ask_sums() if target is Command.CHECKSUMS else self.page_wanted.emit()
             return
         select = partial(self._session.select_span, origin=self)
         if isinstance(target, Span):
