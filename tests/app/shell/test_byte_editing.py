@@ -205,10 +205,10 @@ def test_numbers_under_the_caret_are_typed(window: MainWindow, file: Path) -> No
         ("f32 le", 1, "1.5", b"\0\0\xc0\x3f"),
     ):
         type_number(kind, column, text)
-        assert bytes(state.byte_at(1500 + number) for number in range(len(data))) == data
+        until(lambda data=data: [state.byte_at(1500 + number) for number in range(len(data))] == list(data))
         until(lambda row=rows[kind], column=column, text=text: _value(numbers.item(row, column).text()) == _value(text))
         window.changing.typed.undo()
-        assert state.byte_at(1500) == before[1500]
+        until(lambda: state.byte_at(1500) == before[1500])
     for kind, text in (("u16", "70000"), ("u8", "abc"), ("f32 le", "1,5")):
         type_number(kind, 1, text)
         assert f"{text!r} does not fit a {kind.split()[0]}" in window.notices.text

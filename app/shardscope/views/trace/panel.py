@@ -194,6 +194,9 @@ _TEACH = (
 LOW = 320
 """Height of the panel in pixels below which the outcome scrolls with the steps."""
 
+NARROW = 320
+"""Width in pixels below which the buttons of the steps are arrows."""
+
 STEP_MILLISECONDS = 1200
 """Milliseconds per step at normal playback speed."""
 
@@ -400,8 +403,7 @@ class TracePanel(QWidget):
         self.next_step.setEnabled(0 <= self.current < count - 1 and not hidden)
         self.play.setEnabled(count > 0 and not hidden)
         self.play.setChecked(playing)
-        self.play.setText(self.tr("Pause") if playing else self.tr("Play"))
-        self.play.setIconText(self.play.text())
+        _name(self.play, self.tr("Pause") if playing else self.tr("Play"))
         self.counter.set_text(self.tr("{0} of {1}").format(self.current + 1, count) if count else "")
         self.footer.setVisible(count > 0)
 
@@ -467,12 +469,10 @@ class TracePanel(QWidget):
         row = self._controls = QHBoxLayout(self.footer)
         row.setSpacing(4)
         self.counter = WrapText(tone="muted")
-        previous, play, following = self.tr("◀ Back"), self.tr("Play"), self.tr("Next ▶")
-        for action, icon in ((self.previous_step, previous), (self.play, play), (self.next_step, following)):
+        for action in (self.previous_step, self.play, self.next_step):
             button = QToolButton()
             button.setDefaultAction(action)
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-            action.setIconText(icon)
             row.addWidget(button)
             if action is self.play:
                 self.speeds = offer_speeds(button)
@@ -489,16 +489,18 @@ class TracePanel(QWidget):
         self._middle.setContentsMargins(*((28, 24, 28, 24) if not low else (12, 4, 12, 4)))
         self._top.setContentsMargins(*((8, 4, 8, 4) if low else (12, 12, 12, 8)))
         self._controls.setContentsMargins(*((8, 1, 8, 1) if low else (12, 6, 12, 10)))
+        narrow = self.width() < px(NARROW)
+        self.previous_step.setIconText("◀" if narrow else self.tr("◀ Back"))
+        self.next_step.setIconText("▶" if narrow else self.tr("Next ▶"))
         # Without steps there is nothing to scroll.
         place = self._band_among_steps if low and self.cards else self._band_place
         if place.indexOf(self._head) < 0:
             place.addWidget(self._head)
 
     def _action(self, text: str, keys: str, act: Callable[[], None]) -> QAction:
-        action = QAction(text, self)
-        action.setShortcut(QKeySequence(keys))
+        action = QAction(self, shortcut=QKeySequence(keys))
         action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        action.setToolTip(f"{text} ({action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)})")
+        _name(action, text)
         action.triggered.connect(act)
         self.addAction(action)
         return action
@@ -517,3 +519,10 @@ class TracePanel(QWidget):
                 action.trigger()
                 return True
         return super().eventFilter(watched, event)
+
+
+def _name(action: QAction, text: str) -> None:
+    keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+    action.setText(text)
+    action.setIconText(text)
+    action.setToolTip(f"{text} ({keys})")
