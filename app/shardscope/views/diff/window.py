@@ -41,7 +41,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_file, ask_folder
 from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.table import Column, RowTable, TableModel
 
 I64 = NDArray[np.int64]
@@ -289,10 +289,7 @@ class DiffWindow(QDialog):
         self.headline.setObjectName("diffHeadline")
         self.headline.setFont(sized(self.headline.font(), LARGE))
         self.line.setObjectName("diffLine")
-        self.progress = QProgressBar(self)
-        self.progress.setObjectName("diffProgress")
-        self.progress.setAccessibleName(self.tr("Progress"))
-        self.progress.setTextVisible(False)
+        self.progress = made(QProgressBar(self), "diffProgress", accessibleName=self.tr("Progress"), textVisible=False)
         self.progress.setMaximumWidth(160)
         self.cancel = self._button(self.tr("&Cancel"), "diffCancel", "", self.jobs.cancel)
         hint = self.tr("Reads all contents from the server")
@@ -318,10 +315,7 @@ class DiffWindow(QDialog):
             self.chips[kind] = chip
 
     def _button(self, text: str, name: str, hint: str, act: Callable[[], object]) -> QPushButton:
-        button = QPushButton(text, self)
-        button.setObjectName(name)
-        button.setToolTip(hint)
-        button.setAutoDefault(False)
+        button = made(QPushButton(text, self), name, toolTip=hint, autoDefault=False)
         button.clicked.connect(lambda _: act())
         return button
 

@@ -190,11 +190,7 @@ class SearchBar(QWidget):
         self._running("find", None)
 
     def _button(self, text: str, name: str, tip: str, act: Callable[[], object]) -> QToolButton:
-        button = QToolButton()
-        button.setText(text)
-        button.setObjectName(name)
-        button.setToolTip(tip)
-        button.setAccessibleName(tip)
+        button = made(QToolButton(), name, text=text, toolTip=tip, accessibleName=tip)
         button.clicked.connect(lambda _=False: act())
         if len(text) == 1:
             button.setFixedWidth(28)

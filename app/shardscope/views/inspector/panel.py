@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
-    QStyledItemDelegate,
     QTableWidget,
     QTableWidgetItem,
     QToolButton,
@@ -90,16 +89,6 @@ _EDITABLE = ("u", "i", "f")
 """First letters of the types that can be typed."""
 
 
-class _TypedNumbers(QStyledItemDelegate):
-    typed = Signal(int, int, str)
-
-    def setModelData(
-        self, editor: QWidget, model: QAbstractItemModel, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
-        assert isinstance(editor, QLineEdit)
-        self.typed.emit(index.row(), index.column(), editor.text().replace(_BREAK, "").strip())
-
-
 class Numbers(QTableWidget):
     typed = Signal(str, str)
     """Carries the type with its byte order, such as `u16be`, and the number typed."""
@@ -123,9 +112,6 @@ class Numbers(QTableWidget):
         # Keep both ends of a number: sign and exponent.
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.set_editable(False)
-        delegate = _TypedNumbers(self)
-        delegate.typed.connect(self._take)
-        self.setItemDelegate(delegate)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
         self.setTabKeyNavigation(False)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -148,7 +134,10 @@ class Numbers(QTableWidget):
         keys = trigger.DoubleClicked | trigger.EditKeyPressed | trigger.AnyKeyPressed
         self.setEditTriggers(keys if editable else trigger.NoEditTriggers)
 
-    def _take(self, row: int, column: int, text: str) -> None:
+    def commitData(self, editor: QWidget) -> None:
+        assert isinstance(editor, QLineEdit)
+        index, text = self.indexAt(editor.geometry().center()), editor.text().replace(_BREAK, "").strip()
+        row, column = index.row(), index.column()
         name, _, order = self._rows[row][0].partition(" ")
         if text not in ("", self._rows[row][column]):
             self.typed.emit(name if name.endswith("8") else name + (order or ("le", "be")[column - 1]), text)
@@ -460,33 +449,26 @@ class Inspector(QScrollArea):
         return rows or [DetailRow("checksums", PENDING, tone="muted")]
 
     def _sum(self, span: Span) -> None:
-        def take(found: dict[str, str]) -> None:
+        def show(found: dict[str, str] | None = None) -> None:
             if self._sums == (span, {}):
-                self._sums = span, found
-                self._show()
-
-        def stopped() -> None:
-            if self._sums == (span, {}):
-                self._sums, self._sums_wanted = None, False
+                self._sums, self._sums_wanted = (span, found) if found else None, bool(found)
                 self._show()
 
         def failed(error: BaseException) -> None:
             self._not_read(error)
-            stopped()
+            show()
 
         def work(shard: Shard, job: Job) -> dict[str, str]:
             return checksums(shard.bytes_of(span.source), span, job.progress)
 
         self._sums = span, {}
         title = self.tr("Checksums of {0}").format(span_words(span)) if span.size > SUMMED_AT_ONCE else ""
-        self._session.ask(work, take, failed=failed, stopped=stopped, key=("checksums", self), title=title)
+        self._session.ask(work, show, failed=failed, stopped=show, key=("checksums", self), title=title)
 
     def _ask_sums(self) -> None:
-        span = self._session.selection.span
-        if span is not None:
+        if (span := self._session.selection.span) is not None:
 
             def go() -> None:
-                self._sums_wanted = True
                 self._sum(span)
                 self._show()
 

@@ -21,7 +21,7 @@ from shardcore.model.content_layout import ContentPart, part_at, part_stored_at
 from shardscope.session.session import Session
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 
 if TYPE_CHECKING:
     from shardcore import Content, TextContent
@@ -159,9 +159,7 @@ def button(
 
 
 def choice(name: str, spoken: str, items: Sequence[str] = ()) -> QComboBox:
-    found = QComboBox()
-    found.setObjectName(name)
-    found.setAccessibleName(spoken)
+    found = made(QComboBox(), name, accessibleName=spoken)
     found.addItems(list(items))
     return found
 

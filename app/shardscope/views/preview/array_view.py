@@ -36,7 +36,7 @@ from shardscope.views.preview.picture_view import PictureFrame, PlaneView, ZoomB
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import SMALL, mono
-from shardscope.widgets.layouts import discard, lay
+from shardscope.widgets.layouts import discard, lay, made
 from shardscope.widgets.table import Column, TableModel
 
 LOOKS = ("Grey", "Viridis", "Magma", "Labels", "Numbers")
@@ -271,10 +271,7 @@ class LevelsBar(QWidget):
         self.histogram.levels_changed.connect(self.set_levels)
 
     def _field(self, name: str, spoken: str) -> QLineEdit:
-        line = QLineEdit()
-        line.setObjectName(name)
-        line.setAccessibleName(spoken)
-        line.setToolTip(spoken)
+        line = made(QLineEdit(), name, accessibleName=spoken, toolTip=spoken)
         validator = QDoubleValidator(line)
         # Use a decimal point in every locale.
         validator.setLocale(QLocale.c())

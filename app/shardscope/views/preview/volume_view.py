@@ -38,7 +38,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
@@ -227,9 +227,7 @@ class VolumeView(QWidget):
         WhileVisible(session.selection_changed, self, self._follow)
 
     def _fact_panel(self) -> QWidget:
-        panel = QWidget()
-        panel.setObjectName("volumeFacts")
-        panel.setAccessibleName(self.tr("Voxel location"))
+        panel = made(QWidget(), "volumeFacts", accessibleName=self.tr("Voxel location"))
         grid = QGridLayout(panel)
         grid.setContentsMargins(8, 4, 8, 6)
         grid.setVerticalSpacing(2)

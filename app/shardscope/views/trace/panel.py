@@ -43,7 +43,7 @@ from shardscope.views.trace.suggested_keys import SuggestedKeys
 from shardscope.widgets import playback, theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import discard, lay
+from shardscope.widgets.layouts import discard, lay, made
 from shardscope.widgets.playback import offer_speeds
 from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
@@ -417,10 +417,9 @@ class TracePanel(QWidget):
         self.costs.cold_wanted.connect(self._show_costs)
         self._head = QWidget()
         lay(QVBoxLayout(self._head), self.band, self.costs)
-        self.field = QLineEdit()
-        self.field.setObjectName("traceKey")
-        self.field.setAccessibleName(self.tr("Key to look up"))
-        self.field.setPlaceholderText(self.tr("Key or prefix"))
+        self.field = made(
+            QLineEdit(), "traceKey", accessibleName=self.tr("Key to look up"), placeholderText=self.tr("Key or prefix")
+        )
         self.field.setFont(theme.fixed_font())
         self.field.setClearButtonEnabled(True)
         self.field.returnPressed.connect(self._look_up)
