@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, islice, product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -28,13 +28,7 @@ MAX_MATCH = 64 * 1024
 
 _CELL = re.compile(r"[0-9A-Fa-f?]{2}")
 _NUMBER = re.compile(r"(?P<kind>[uif])(?P<bits>8|16|32|64)(?P<order>le|be)?:(?P<value>.+)")
-_FORMATS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i8": "b", "i16": "h", "i32": "i", "i64": "q"} | {
-    "f32": "f",
-    "f64": "d",
-}
-
-_SIGNS = {"le": "<", "be": ">"}
-_ORDERS = {"<": "little-endian", ">": "big-endian"}
+_FORMATS = dict(zip("u8 u16 u32 u64 i8 i16 i32 i64 f32 f64".split(), "BHIQbhiqfd", strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,27 +131,18 @@ def _encoded(text: str, encoding: str) -> bytes:
         raise UsageError(f"{text!r} cannot be written as {encoding}") from error
 
 
-def parse_number(text: str, kind: str = "u64", order: str = "<") -> Pattern:
-    """Return the bytes of a number.
-
-    `text` is decimal, or hex with `0x`, and may contain its type: `u32be:512`. `kind` is `u8` … `u64`, `i8` … `i64`,
-    `f32` or `f64`; `order` is `<` or `>`.
-    """
-    if match := _NUMBER.fullmatch(text.strip()):
-        kind, text = match["kind"] + match["bits"], match["value"]
-        order = _SIGNS.get(match["order"], order)
-    if kind not in _FORMATS:
-        raise UsageError(f"{kind!r} is not a number type (supported: {', '.join(_FORMATS)})")
+def parse_number(text: str) -> Pattern:
+    """Return the bytes of a number with its type, such as `u32be:512` or `u8:0x10`; little-endian by default."""
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None or (kind := match["kind"] + match["bits"]) not in _FORMATS:
+        raise UsageError(f"{text!r} is not a number with its type (supported: {', '.join(_FORMATS)})")
+    value, order = match["value"], "big-endian" if match["order"] == "be" else "little-endian"
     try:
-        number = float(text) if kind[0] == "f" else int(text.replace("_", ""), 0)
-        data = struct.pack(order + _FORMATS[kind], number)
+        number = float(value) if kind[0] == "f" else int(value.replace("_", ""), 0)
+        data = struct.pack(("<", ">")[order == "big-endian"] + _FORMATS[kind], number)
     except (ValueError, struct.error, OverflowError) as error:
-        raise UsageError(f"{text!r} does not fit a {kind}") from error
-    return Pattern(data, b"\xff" * len(data), _number_name(kind, order))
-
-
-def _number_name(kind: str, order: str) -> str:
-    return kind if kind[1:] == "8" else f"{kind} {_ORDERS[order]}"
+        raise UsageError(f"{value!r} does not fit a {kind}") from error
+    return Pattern(data, b"\xff" * len(data), kind if kind[1:] == "8" else f"{kind} {order}")
 
 
 def parse_numbers(text: str) -> tuple[Pattern, ...]:
@@ -172,16 +157,15 @@ def parse_numbers(text: str) -> tuple[Pattern, ...]:
     orders = (match["order"],) if match and match["order"] else ("be", "le")
     found: dict[bytes, Pattern] = {}
     wrong: UsageError | None = None
-    for kind in kinds:
-        for order in orders:
-            try:
-                pattern = parse_number(text, kind, _SIGNS[order])
-            except UsageError as error:
-                wrong = error
-                continue
-            if (same := found.get(pattern.value)) is not None and pattern.size > 1:
-                pattern = replace(same, name=f"{kind}, both byte orders")
-            found[pattern.value] = pattern
+    for kind, order in product(kinds, orders):
+        try:
+            pattern = parse_number(f"{kind}{order}:{text}")
+        except UsageError as error:
+            wrong = error
+            continue
+        if (same := found.get(pattern.value)) is not None and pattern.size > 1:
+            pattern = replace(same, name=f"{kind}, both byte orders")
+        found[pattern.value] = pattern
     if not found:
         raise wrong or UsageError(f"{text!r} is not a number")
     return tuple(found.values())

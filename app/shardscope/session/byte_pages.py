@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, Signal
 
@@ -169,7 +169,8 @@ class PageCache(QObject):
         data = b"".join(parts)
         return data if len(data) == stop - start else None
 
-    def ask(self, work: Callable[[Readable, Job], object], *, key: object, done: Done, title: str = "") -> Job:
+    def ask(self, work: Callable[[Readable, Job], object], *, key: object, done: Done, **options: Any) -> Job:
+        """Run `work(readable, job)` in a job with the options of `Jobs.submit`."""
         readable = self._from
 
         def run(job: Job) -> object:
@@ -177,10 +178,7 @@ class PageCache(QObject):
                 raise Cancelled
             return work(readable, job)
 
-        return self._jobs.submit(run, key=key, title=title, done=done)
-
-    def read(self, name: str, work: Callable[[Source, Job], object], *, key: object, title: str, done: Done) -> Job:
-        return self.ask(lambda readable, job: work(readable.bytes_of(name), job), key=key, title=title, done=done)
+        return self._jobs.submit(run, key=key, done=done, **options)
 
     def describe(self, name: str, done: Done, *, key: object) -> Job:
         return self.ask(

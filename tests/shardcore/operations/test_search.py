@@ -65,18 +65,23 @@ def test_what_is_no_pattern_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "order", "value"),
+    ("text", "value"),
     [
-        ("512", "u16", ">", "0200"),
-        ("0x200", "u16", "<", "0002"),
-        ("-1", "i64", "<", "ff" * 8),
-        ("u32be:7", "u8", "<", "00000007"),
-        ("f32le:1.5", "u64", ">", "0000c03f"),
-        ("18446744073709551615", "u64", ">", "ff" * 8),
+        ("u16be:512", "0200"),
+        ("u16:0x200", "0002"),
+        ("i64le:-1", "ff" * 8),
+        ("f32le:1.5", "0000c03f"),
+        ("u64be:18446744073709551615", "ff" * 8),
     ],
 )
-def test_numbers(text: str, kind: str, order: str, value: str) -> None:
-    assert parse_number(text, kind, order).value.hex() == value
+def test_numbers(text: str, value: str) -> None:
+    assert parse_number(text).value.hex() == value
+
+
+@pytest.mark.parametrize("text", ["512", "u12:5", "f8:1", "u8:-1", "u8:u8:1", "f32:1e99"])
+def test_what_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_number(text)
 
 
 def test_text_is_searched_in_its_encoding() -> None:

@@ -12,14 +12,14 @@ from PySide6.QtCore import QObject, QPoint, Qt, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QMenu, QWidget
 
-from shardcore import Cancelled, Node, Shard, Source, Span
+from shardcore import Node, Shard, Span
 from shardcore.model.details import OpenedWith, curl_command, explain_command, read_lines, record_size
 from shardcore.model.node import nearest_row
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural, shown
 from shardscope.session.byte_marks import section_at
 from shardscope.session.byte_pages import pieces_of
-from shardscope.session.display_text import CopyAs, TooMuchToCopy, check_size, copied, cut_middle, error_text
+from shardscope.session.display_text import CopyAs, TooMuchToCopy, check_size, copied, cut_middle
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
 from shardscope.views.hex.address_bar import AddressBar
@@ -206,8 +206,7 @@ class HexActions(QObject):
     # --- copying ---
 
     def _copy(self, form: CopyAs = CopyAs.SEEN) -> None:
-        state, session = self._state, self._session
-        span, rows = state.selection.span, state.layout
+        session, span, rows = self._session, self._state.selection.span, self._state.layout
         if not span.size:
             return
         try:
@@ -216,19 +215,14 @@ class HexActions(QObject):
             session.say(str(error), failed=True)
             return
 
-        def work(source: Source, job: Job) -> str:
-            data = source.read(span.start, span.stop)
+        def work(shard: Shard, job: Job) -> str:
+            data = shard.bytes_of(span.source).read(span.start, span.stop)
             job.check()
             return copied(data, form, start=span.start, width=rows.width, lead=rows.lead, digits=rows.digits)
 
-        def done(text: str | None, error: BaseException | None) -> None:
-            if text is not None:
-                said = self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value)
-                self._copy_text(text, said)
-            elif not isinstance(error, Cancelled):
-                session.say(self.tr("Cannot copy: {0}").format(error_text(error)), failed=True)
-
-        state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
+        said = self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value)
+        take = lambda text: self._copy_text(text, said)  # noqa: E731
+        session.ask(work, take, failed=self.tr("Cannot copy the bytes"), key=("copy", self))
 
     def _copy_line(self, form: LineForm) -> None:
         request = self._session.request

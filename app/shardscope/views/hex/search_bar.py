@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled, Shard, Source, Span, UsageError
+from shardcore import Cancelled, Shard, Span, UsageError
 from shardcore.model.text import plural, shown
 from shardcore.operations.search import (
     MAX_HITS,
@@ -41,6 +41,7 @@ from shardcore.operations.search import (
     search_contents,
 )
 from shardscope.session.byte_marks import HitList
+from shardscope.session.byte_pages import Readable
 from shardscope.session.display_text import cut_middle, error_text, offset_words
 from shardscope.session.index import missing_of
 from shardscope.session.jobs import Job, JobPriority, Pool
@@ -124,14 +125,12 @@ class SearchBar(QWidget):
         self._session, self._state, self._overview = session, state, overview
         self._jobs: dict[str, Job] = {}
         self._last: tuple[NextHit, bool] | None = None
-        self._sought: tuple[str, Sequence[Searched]] | None = None
         self._again: deque[bool] = deque()
         self._contents, self._at, self._rest = HitList(), 0, ""
         self.history = SearchHistory(self)
         self.hits = HitList()
         self._lay_out()
         self.found.connect(session.select_span)
-        session.opened.connect(self._opened)
         session.jobs.changed.connect(self._show_progress)
 
     def _lay_out(self) -> None:
@@ -249,6 +248,7 @@ class SearchBar(QWidget):
         self._drop()
         if self.status.text():
             self._say("")
+        self._contents = HitList()
         self._set_hits(HitList())
 
     def view_state(self) -> tuple[HitList, HitList]:
@@ -260,14 +260,11 @@ class SearchBar(QWidget):
         if len(shown := hits if len(hits) else self._contents):
             self.hits_changed.emit(shown)
 
-    def _opened(self) -> None:
-        self._contents = HitList()
-
     def _drop(self) -> None:
         jobs, self._jobs = self._jobs, {}
         for job in jobs.values():
             job.cancel()
-        self._last = self._sought = None
+        self._last = None
         self._again.clear()
         self._running("find", None)
 
@@ -317,8 +314,10 @@ class SearchBar(QWidget):
         except UsageError as error:
             self._say(str(error), wrong=True)
             return ()
-        if patterns and patterns != self.hits.patterns:
-            self._set_hits(HitList(what=text, patterns=patterns))
+        name = self._state.name
+        if patterns and (name, patterns) != (self.hits.source, self.hits.patterns):
+            self._drop()
+            self._set_hits(HitList(name, text, patterns))
         return patterns
 
     def _set_hits(self, hits: HitList) -> None:
@@ -334,9 +333,6 @@ class SearchBar(QWidget):
         if self.contents.isChecked():
             self._look_in_contents(patterns, backward=backward)
             return
-        if self._sought != (span.source, patterns):
-            self._drop()
-            self._sought = span.source, patterns
         if "find" in self._jobs:
             # Continue from the pending hit.
             self._again.append(backward)
@@ -345,7 +341,8 @@ class SearchBar(QWidget):
         on_hit = self._last is not None and self._last[0].span.start == span.start
         start = span.start if backward else span.start + (on_hit or span.size > 1)
 
-        def work(source: Source, job: Job) -> tuple[NextHit | None, bool]:
+        def work(readable: Readable, job: Job) -> tuple[NextHit | None, bool]:
+            source = readable.bytes_of(span.source)
             return find_next(source, patterns, job.progress, start, backward=backward), missing_of(source) <= AT_ONCE
 
         def done(result: tuple[NextHit | None, bool]) -> None:
@@ -358,11 +355,11 @@ class SearchBar(QWidget):
             self.found.emit(Span(span.source, hit.span.start, hit.span.stop))
             if self._again:
                 self.look(backward=self._again.popleft())
-            elif listed and "list" not in self._jobs and not (self.hits.count and self.hits.source == span.source):
-                self._list(span.source, patterns, self._show_hit, COUNTED)
+            elif listed and "list" not in self._jobs and not self.hits.count:
+                self._list(patterns, self._show_hit, COUNTED)
 
         title = self.tr("Search {0}").format(self.field.text())
-        self._run(partial(self._begin, "find", span.source, title, work, done))
+        self._run(partial(self._begin, "find", title, work, done))
 
     def _show_hit(self) -> None:
         if self._last is None:
@@ -379,20 +376,20 @@ class SearchBar(QWidget):
 
     def list_all(self) -> None:
         if patterns := self._patterns():
-            self._run(partial(self._list, self._state.name, patterns, self._show_list))
+            self._run(partial(self._list, patterns, self._show_list))
 
-    def _list(self, name: str, patterns: Sequence[Searched], then: Callable[[], None], most: int | None = None) -> None:
-        what = self.field.text()
+    def _list(self, patterns: Sequence[Searched], then: Callable[[], None], most: int = 0) -> None:
+        name, what = self.hits.source, self.hits.what
 
         def done(hits: HitList) -> None:
             self._set_hits(hits)
             self.hits_changed.emit(hits)
             then()
 
-        def work(source: Source, job: Job) -> HitList:
-            return HitList.listed(source, name, what, patterns, job.progress, most)
+        def work(readable: Readable, job: Job) -> HitList:
+            return HitList.listed(readable.bytes_of(name), name, what, patterns, job.progress, most)
 
-        self._begin("list", name, self.tr("List {0}").format(what), work, done)
+        self._begin("list", self.tr("List {0}").format(what), work, done)
 
     def _show_list(self) -> None:
         hits = self.hits
@@ -413,20 +410,29 @@ class SearchBar(QWidget):
         self._session.with_consent("Searching the whole file", missing_of(source) if source is not None else 0, go)
 
     def _begin(
-        self, kind: str, name: str, title: str, work: Callable[[Source, Job], Any], done: Callable[[Any], None]
+        self,
+        kind: str,
+        title: str,
+        work: Callable[[Any, Job], Any],
+        done: Callable[[Any], None],
+        stopped: Callable[[], None] | None = None,
     ) -> None:
         def finished(result: Any, error: BaseException | None) -> None:
             if self._jobs.get(kind) is not job:
                 return
             self._running(kind, None)
-            if isinstance(error, Cancelled):
-                self._say(self.tr("stopped"))
-            elif error is not None:
-                self._say(self.tr("stopped: {0}").format(error_text(error)), wrong=True)
-            else:
+            if error is None:
                 done(result)
+            elif not isinstance(error, Cancelled):
+                self._say(self.tr("stopped: {0}").format(error_text(error)), wrong=True)
+            elif stopped is not None:
+                stopped()
+            else:
+                self._say(self.tr("stopped"))
 
-        job = self._state.pages.read(name, work, key=("search", kind, id(self)), title=title[:60], done=finished)
+        pool, priority = (Pool.IO, JobPriority.SELECTED) if kind == "find" else (Pool.CPU, JobPriority.SCAN)
+        pages, key = self._state.pages, ("search", kind, id(self))
+        job = pages.ask(work, key=key, title=title[:60], done=finished, pool=pool, priority=priority)
         self._running(kind, job)
 
     def _running(self, kind: str, job: Job | None) -> None:
@@ -471,31 +477,16 @@ class SearchBar(QWidget):
                 self._go_to(0)
             else:
                 text = self.tr("not found in the contents so far") if stopped else self.tr("not found in the contents")
-                self._show_contents(None, text + self._rest, wrong=True)
+                self._say(text + self._rest, wrong=True)
 
-        job = self._session.ask(
-            work,
-            lambda _: take(),
-            failed=lambda error: self._show_contents(
-                None, self.tr("stopped: {0}").format(error_text(error)), wrong=True
-            ),
-            stopped=lambda: take(stopped=True),
-            key=("search contents", self),
-            pool=Pool.CPU,
-            priority=JobPriority.SCAN,
-            title=self.tr("Search contents"),
-        )
-        self._show_contents(job, self.tr("searching the contents …"))
-
-    def _show_contents(self, job: Job | None, text: str, *, wrong: bool = False) -> None:
-        self._running("contents", job)
-        self._say(text, wrong=wrong)
+        self._say(self.tr("searching the contents …"))
+        self._begin("contents", self.tr("Search contents"), work, lambda _: take(), partial(take, stopped=True))
 
     def _go_to(self, number: int) -> None:
         self._at, hit = number, self._contents.contents[number]
         at = self.tr("{0} of {1}, in the content of row {2}, at {3}")
         text = at.format(f"{number + 1:,}", f"{len(self._contents):,}", f"{hit.row:,}", offset_words(hit.offset))
-        self._show_contents(None, f"{text} · {hit.pattern.name}{self._rest}")
+        self._say(" · ".join([part for part in (text, hit.pattern.name) if part]) + self._rest)
         if hit.span is not None:
             self._session.select_span(hit.span)
         else:
