@@ -344,8 +344,7 @@ class RequestLogPanel(QWidget):
         self._set_request_log(session.documents.request_log)
 
     def _line(self, name: str) -> Elided:
-        line = Elided(greedy=True, parent=self)
-        line.setObjectName(name)
+        line = made(Elided(greedy=True, parent=self), name)
         return line
 
     def _button(self, text: str, tip: str) -> QToolButton:

@@ -31,6 +31,7 @@ from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.file_dialogs import ask_target
+from shardscope.widgets.layouts import made
 from shardscope.widgets.save_picture import add_picture
 
 Keys = str | QKeySequence.StandardKey
@@ -378,8 +379,7 @@ class RowChoice(QObject):
         rows.addAction(self.tr("&Other…"), self.ask)
 
     def ask(self) -> QInputDialog:
-        dialog = QInputDialog(self._state.area)
-        dialog.setObjectName("rowWidth")
+        dialog = made(QInputDialog(self._state.area), "rowWidth")
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setInputMode(QInputDialog.InputMode.IntInput)
         dialog.setIntRange(1, MAX_WIDTH)

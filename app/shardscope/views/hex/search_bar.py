@@ -134,25 +134,17 @@ class SearchBar(QWidget):
         session.jobs.changed.connect(self._show_progress)
 
     def _lay_out(self) -> None:
-        self.kind = QComboBox()
-        self.kind.setObjectName("searchKind")
+        self.kind = made(QComboBox(), "searchKind", accessibleName=self.tr("Kind of search"))
         self.kind.addItems(list(KINDS))
-        self.kind.setAccessibleName(self.tr("Kind of search"))
-        self.field = QLineEdit()
-        self.field.setObjectName("searchField")
-        self.field.setClearButtonEnabled(True)
-        self.field.setAccessibleName(self.tr("Search"))
+        self.field = made(QLineEdit(), "searchField", accessibleName=self.tr("Search"), clearButtonEnabled=True)
         self.field.setToolTip(self.tr("Up and Down: recent searches"))
         self.field.setMinimumWidth(120)
         label = QLabel(self.tr("Find:"))
         label.setBuddy(self.field)
-        self.progress = QProgressBar()
-        self.progress.setObjectName("searchProgress")
+        self.progress = made(QProgressBar(), "searchProgress", textVisible=False)
         self.progress.setRange(0, _STEPS)
-        self.progress.setTextVisible(False)
         self.progress.setFixedSize(60, 8)
-        self.status = Elided(greedy=True)
-        self.status.setObjectName("searchStatus")
+        self.status = made(Elided(greedy=True), "searchStatus")
         tr, button = self.tr, self._button
 
         def show_earlier() -> None:

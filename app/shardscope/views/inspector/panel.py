@@ -52,6 +52,7 @@ from shardscope.views.inspector.details import (
     checksums,
     node_rows,
     object_rows,
+    range_row,
     readings,
 )
 from shardscope.views.inspector.details_dialog import DetailsDialog
@@ -60,7 +61,7 @@ from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsPage, Link
 from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.table import context_menu
 from shardscope.widgets.wrap_text import WrapText
@@ -98,8 +99,7 @@ class Numbers(QTableWidget):
         self._own = ""
         self._cells = [[QTableWidgetItem(text) for text in row] for row in self._rows]
         super().__init__(len(self._rows), 3)
-        self.setObjectName("inspectorNumbers")
-        self.setAccessibleName(self.tr("The bytes at the caret, as numbers"))
+        made(self, "inspectorNumbers", accessibleName=self.tr("The bytes at the caret, as numbers"))
         self.setHorizontalHeaderLabels(["", self.tr("little (le)"), self.tr("big (be)")])
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
@@ -206,13 +206,10 @@ MOST_REFERENCES = 12
 class ReferencesForm(QWidget):
     def __init__(self) -> None:
         super().__init__()
-        self.setObjectName("inspectorLeadsForm")
-        self.setAccessibleName(self.tr("Find references"))
-        self.ask = WrapText(self.tr("Find references"), link=True)
-        self.ask.setObjectName("inspectorLeads")
+        made(self, "inspectorLeadsForm", accessibleName=self.tr("Find references"))
+        self.ask = made(WrapText(self.tr("Find references"), link=True), "inspectorLeads")
         self.ask.setToolTip(self.tr("The fields, entries and slots that point to the selected bytes (Ctrl+Shift+W)"))
-        self.clear = WrapText(self.tr("Clear list and arrows"), link=True)
-        self.clear.setObjectName("inspectorLeadsClear")
+        self.clear = made(WrapText(self.tr("Clear list and arrows"), link=True), "inspectorLeadsClear")
         self.clear.setToolTip(self.tr("Remove the list and the arrows (Esc)"))
         self.page = DetailsPage("inspectorLeadsList", self.tr("References"))
         lay(QVBoxLayout(self), self.ask, self.page, self.clear, margins=(0, 6, 0, 6), spacing=5)
@@ -272,8 +269,7 @@ class Inspector(QScrollArea):
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("inspector")
-        self.setAccessibleName(self.tr("Inspector"))
+        made(self, "inspector", accessibleName=self.tr("Inspector"))
         self._session = session
         self._path: tuple[Node, ...] = ()
         self._node: Node | None = None
@@ -310,11 +306,8 @@ class Inspector(QScrollArea):
             label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self.numbers = Numbers()
         self.file = FileSummary(self._session)
-        self.more = QToolButton()
-        self.more.setObjectName("inspectorMore")
-        self.more.setText("⋯")
-        self.more.setAccessibleName(self.tr("Copy or export details"))
-        self.more.setToolTip(self.tr("Copy or export details"))
+        about = self.tr("Copy or export details")
+        self.more = made(QToolButton(), "inspectorMore", text="⋯", accessibleName=about, toolTip=about)
         self.more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
@@ -371,8 +364,9 @@ class Inspector(QScrollArea):
             rows.append(DetailRow("", grouped(error), tone="error"))
         if node is not None:
             rows += node_rows(node, value, self._raw(node))
-        if selection.span is not None and selection.span.size > 1:
-            rows += self._sum_rows(selection.span)
+        if (span := selection.span) is not None and span.size > 1:
+            rows += [range_row("selection", span, link=False)] if node is not None and span != node.span else []
+            rows += self._sum_rows(span)
         if selection.ref is not None and shard is not None:
             rows += [DetailRow("", " ", size=SPACER)] if rows else []
             rows.append(DetailRow("", self.tr("OBJECT"), tone="muted", strong=True))

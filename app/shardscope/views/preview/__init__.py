@@ -147,12 +147,7 @@ def row(*parts: QWidget | QLayout | int, edges: tuple[int, int, int, int] = (8, 
 def button(
     name: str, text: str, clicked: Callable[[], object], *, tip: str = "", spoken: str = "", checkable: bool = False
 ) -> QToolButton:
-    found = QToolButton()
-    found.setObjectName(name)
-    found.setText(text)
-    found.setToolTip(tip)
-    found.setAccessibleName(spoken)
-    found.setCheckable(checkable)
+    found = made(QToolButton(), name, text=text, toolTip=tip, accessibleName=spoken, checkable=checkable)
     found.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     found.clicked.connect(lambda _: clicked())
     return found
@@ -165,9 +160,7 @@ def choice(name: str, spoken: str, items: Sequence[str] = ()) -> QComboBox:
 
 
 def value_line(name: str) -> Elided:
-    found = Elided(greedy=True)
-    found.setObjectName(name)
-    return found
+    return made(Elided(greedy=True), name)
 
 
 def selected_cells(view: QAbstractItemView, text: Callable[[int, int], str]) -> list[list[str]]:

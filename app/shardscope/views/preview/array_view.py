@@ -173,8 +173,7 @@ class Histogram(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("previewHistogram")
-        self.setAccessibleName(self.tr("Histogram"))
+        made(self, "previewHistogram", accessibleName=self.tr("Histogram"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.SizeHorCursor)
         self._statistics = ArrayStatistics()

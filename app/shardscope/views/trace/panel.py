@@ -76,8 +76,7 @@ class OutcomeBand(QWidget):
         self.sign = Sign("tick", "ok", size=26)
         self.outcome = WrapText(bold=True)
         self.verdict = WrapText()
-        self.show_object = QPushButton(self.tr("Show object"))
-        self.show_object.setObjectName("traceShowObject")
+        self.show_object = made(QPushButton(self.tr("Show object")), "traceShowObject")
         self._tone, self._word, self._mark = "note", "", "none"
         self._current: bool | None = None
         first = lay(QHBoxLayout(), (self.outcome, 1), self.show_object, spacing=6)
@@ -129,21 +128,18 @@ class CostSwitch(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setObjectName("traceCosts")
-        self.setAccessibleName(self.tr("Costs of the lookup"))
+        made(self, "traceCosts", accessibleName=self.tr("Costs of the lookup"))
         # These mnemonics must differ from those of the menus.
         self.warm = QRadioButton(self.tr("W&ith cache"))
         self.warm.setObjectName("traceWarm")
         self.warm.setToolTip(self.tr("Bytes that each step read now. Cached bytes cost nothing."))
         self.warm.setChecked(True)
-        self.cold = QRadioButton(self.tr("C&old start"))
-        self.cold.setObjectName("traceCold")
+        self.cold = made(QRadioButton(self.tr("C&old start")), "traceCold")
         self.cold.setToolTip(
             self.tr("Cost of each step with an empty cache, including opening. Measured by opening the shard again.")
         )
         self.cold.toggled.connect(self.cold_wanted.emit)
-        self.summary = WrapText(tone="muted")
-        self.summary.setObjectName("traceColdTold")
+        self.summary = made(WrapText(tone="muted"), "traceColdTold")
         self.summary.hide()
         row = lay(QHBoxLayout(), QLabel(self.tr("Cost:")), self.warm, self.cold, 1, spacing=12)
         lay(QVBoxLayout(self), row, self.summary, margins=(14, 6, 12, 4), spacing=4)
@@ -204,8 +200,7 @@ STEP_MILLISECONDS = 1200
 class TracePanel(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("tracePanel")
-        self.setAccessibleName(self.tr("Lookup"))
+        made(self, "tracePanel", accessibleName=self.tr("Lookup"))
         self.trace: Trace | None = None
         self.cards: list[StepCard] = []
         self._session = session
@@ -424,8 +419,7 @@ class TracePanel(QWidget):
         self.field.setClearButtonEnabled(True)
         self.field.returnPressed.connect(self._look_up)
         self.field.textChanged.connect(self._compare_key)
-        self.look = QPushButton(self.tr("Look up"))
-        self.look.setObjectName("traceLook")
+        self.look = made(QPushButton(self.tr("Look up")), "traceLook")
         self.look.clicked.connect(self._look_up)
         self.offers = SuggestedKeys(self._session)
         self.offers.chosen.connect(self._look_up_offered)
@@ -439,8 +433,7 @@ class TracePanel(QWidget):
         self._make_room()
 
     def _built_pages(self) -> QWidget:
-        steps = QWidget()
-        steps.setObjectName("traceSteps")
+        steps = made(QWidget(), "traceSteps")
         self._band_among_steps = QVBoxLayout()
         self._column = lay(QVBoxLayout(), 1, margins=(4, 10, 4, 14), spacing=4)
         lay(QVBoxLayout(steps), self._band_among_steps, (self._column, 1))
@@ -455,8 +448,7 @@ class TracePanel(QWidget):
         return self.pages
 
     def _built_empty(self) -> QWidget:
-        self.hint = WrapText(tone="muted")
-        self.hint.setObjectName("traceHint")
+        self.hint = made(WrapText(tone="muted"), "traceHint")
         empty = QWidget()
         self._middle = lay(QVBoxLayout(empty), self.hint, self.offers, 1, spacing=20)
         area = scrolled(empty, "traceStart", self.tr("Getting started"), self)
