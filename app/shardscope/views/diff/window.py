@@ -240,12 +240,10 @@ class DiffWindow(QDialog):
         self.jobs.setParent(self)
         self.compared: ComparedPair | None = None
         self._number: int | None = None
-        self.setObjectName("diffWindow")
-        self.setWindowTitle(self.tr("{0} and {1}").format(*(request.name for request in requests)))
+        made(self, "diffWindow", windowTitle=self.tr("{0} and {1}").format(*(request.name for request in requests)))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowFlag(Qt.WindowType.WindowMaximizeButtonHint)
-        self.bar = QScrollBar(Qt.Orientation.Vertical, self)
-        self.bar.setObjectName("diffScroll")
+        self.bar = made(QScrollBar(Qt.Orientation.Vertical, self), "diffScroll")
         self.state = AlignedState(self.jobs, self.bar, self)
         self._make_tables()
         self._make_buttons()
@@ -276,8 +274,7 @@ class DiffWindow(QDialog):
         for table in (self.table, fields, members):
             table.setAlternatingRowColors(True)
             table.setTabKeyNavigation(False)
-        self.facts = QTabWidget(self)
-        self.facts.setObjectName("diffFacts")
+        self.facts = made(QTabWidget(self), "diffFacts")
         self.facts.setDocumentMode(True)
         self.facts.addTab(fields, self.tr("Fields"))
         self.facts.addTab(members, self.tr("Shards"))
@@ -332,8 +329,7 @@ class DiffWindow(QDialog):
     def _split(
         self, name: str, orientation: Qt.Orientation, one: QWidget, other: QWidget, sizes: list[int]
     ) -> QSplitter:
-        split = QSplitter(orientation, self)
-        split.setObjectName(name)
+        split = made(QSplitter(orientation, self), name)
         split.setChildrenCollapsible(False)
         split.addWidget(one)
         split.addWidget(other)
@@ -556,8 +552,7 @@ class CompareShards(QObject):
         super().__init__(parent)
         self._session, self._window = session, parent
         self.windows: list[DiffWindow] = []
-        self.menu = QMenu(self.tr("&Diff with"), parent)
-        self.menu.setObjectName("compareWith")
+        self.menu = made(QMenu(self.tr("&Diff with"), parent), "compareWith")
         self.menu.setToolTipsVisible(True)
         title = self.tr("Diff with")
         self._add(self.tr("&File…"), "Ctrl+Alt+D", lambda: ask_file(parent, title, self.compare_path))
