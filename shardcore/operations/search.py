@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice, product
 from typing import Any, ClassVar, NamedTuple
@@ -28,7 +27,7 @@ MAX_MATCH = 64 * 1024
 
 _CELL = re.compile(r"[0-9A-Fa-f?]{2}")
 _NUMBER = re.compile(r"(?P<kind>[uif])(?P<bits>8|16|32|64)(?P<order>le|be)?:(?P<value>.+)")
-_FORMATS = dict(zip("u8 u16 u32 u64 i8 i16 i32 i64 f32 f64".split(), "BHIQbhiqfd", strict=True))
+_FORMATS = dict(zip(("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64"), "BHIQbhiqfd", strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,17 +223,20 @@ class NextHit(NamedTuple):
     pattern: Searched
 
 
-def find_any(data: bytes, patterns: Sequence[Searched], decoder: IsolatedDecoder | None = None) -> Found:
-    """Return the hits of any pattern; hits inside others are dropped. Expressions need a `decoder`."""
+_PROCESS = IsolatedDecoder()
+"""Process for expressions; started by the first one, and kept, since starting takes longer than most searches."""
+
+
+def find_any(data: bytes, patterns: Sequence[Searched]) -> Found:
+    """Return the hits of any pattern; hits inside others are dropped."""
     parts = []
     for number, pattern in enumerate(patterns):
         if isinstance(pattern, Pattern):
             offsets = find_in(data, pattern)
             sizes = np.full(len(offsets), pattern.size)
         else:
-            assert decoder is not None
             header = {"pattern": pattern.pattern.decode("latin-1"), "flags": pattern.flags}
-            _, spans = decoder.run("expression", header, data, limit=8 * len(data))
+            _, spans = _PROCESS.run("expression", header, data, limit=8 * len(data))
             offsets, stops = np.frombuffer(spans, np.int32).astype(np.int64).reshape(-1, 2).T
             sizes = stops - offsets
         parts.append(Found(offsets, sizes, np.full(len(offsets), number)))
@@ -341,24 +343,22 @@ def search_contents(
     def check() -> None:
         progress(done, total)
 
-    with IsolatedDecoder() as decoder:
-        for done in range(total):
-            ref = shard.objects.ref(done)
-            if ref.state in (State.LIVE, State.EXTERNAL):
-                try:
-                    for offset, size, number in _in_pieces(shard.stream(ref), patterns, decoder, check):
-                        span = _content_span(shard, ref, offset, size)
-                        yield ContentHit(ref.row, offset, span, patterns[number])
-                except ShardError as error:
-                    if ends_reading(error):
-                        raise
-                    if unreadable is not None:
-                        unreadable(ref.row, error)
-            progress(done + 1, total)
+    for done in range(total):
+        ref = shard.objects.ref(done)
+        if ref.state in (State.LIVE, State.EXTERNAL):
+            try:
+                for offset, size, number in _in_pieces(shard.stream(ref), patterns, check):
+                    yield ContentHit(ref.row, offset, _content_span(shard, ref, offset, size), patterns[number])
+            except ShardError as error:
+                if ends_reading(error):
+                    raise
+                if unreadable is not None:
+                    unreadable(ref.row, error)
+        progress(done + 1, total)
 
 
 def _in_pieces(
-    pieces: Iterable[bytes], patterns: Sequence[Searched], decoder: IsolatedDecoder, check: Callable[[], None]
+    pieces: Iterable[bytes], patterns: Sequence[Searched], check: Callable[[], None]
 ) -> Iterator[tuple[int, int, int]]:
     """Yield offset, size and pattern number of each hit; those near the end of a piece wait for the next one."""
     reach = max(pattern.size for pattern in patterns) - 1
@@ -368,7 +368,7 @@ def _in_pieces(
         held += piece or b""
         stop = base + len(held) - (reach if piece is not None else 0)
         if stop > at:
-            for offset, size, number in zip(*map(np.ndarray.tolist, find_any(held, patterns, decoder)), strict=True):
+            for offset, size, number in zip(*map(np.ndarray.tolist, find_any(held, patterns)), strict=True):
                 if at <= base + offset < stop:
                     yield base + offset, size, number
             cut, at = max(stop - reach - base, 0), stop
@@ -387,21 +387,14 @@ def _content_span(shard: Shard, ref: ObjectRef, offset: int, size: int) -> Span 
     return Span(stored.source, stored.start + offset, stored.start + offset + size)
 
 
-@contextmanager
-def _reader(source: Source, patterns: Sequence[Searched]) -> Iterator[Callable[[int, int], Found]]:
-    """Yield a function that returns the hits that begin in `[at, stop)`."""
+def _hits_of(source: Source, patterns: Sequence[Searched], at: int, stop: int) -> Found:
+    """Return the hits that begin in `[at, stop)`."""
     reach = max(pattern.size for pattern in patterns) - 1
-    single = len(patterns) == 1 and isinstance(patterns[0], Pattern)
-    with IsolatedDecoder() as decoder:
-
-        def hits(at: int, stop: int) -> Found:
-            # Start earlier: a hit inside one that begins before `at` does not count.
-            first = at if single else max(at - reach, 0)
-            found = find_any(source.read(first, min(stop + reach, source.size)), patterns, decoder)
-            found = found._replace(offsets=found.offsets + first)
-            return found.where((found.offsets >= at) & (found.offsets < stop))
-
-        yield hits
+    # Start earlier: a hit inside one that begins before `at` does not count.
+    first = at if len(patterns) == 1 and isinstance(patterns[0], Pattern) else max(at - reach, 0)
+    found = find_any(source.read(first, min(stop + reach, source.size)), patterns)
+    found = found._replace(offsets=found.offsets + first)
+    return found.where((found.offsets >= at) & (found.offsets < stop))
 
 
 def _parts(
@@ -412,14 +405,13 @@ def _parts(
     parts = [range(start, total, chunk), range(0, start, chunk)]
     if backward:
         parts = [range(start, 0, -chunk), range(total, start, -chunk)]
-    with _reader(source, patterns) as hits:
-        for part in parts:
-            for edge in part:
-                at, stop = sorted((edge, max(edge - chunk, part.stop) if backward else min(edge + chunk, part.stop)))
-                progress(done, total)
-                yield hits(at, stop)
-                done += stop - at
-        progress(total, total)
+    for part in parts:
+        for edge in part:
+            at, stop = sorted((edge, max(edge - chunk, part.stop) if backward else min(edge + chunk, part.stop)))
+            progress(done, total)
+            yield _hits_of(source, patterns, at, stop)
+            done += stop - at
+    progress(total, total)
 
 
 def _anchor(pattern: Pattern) -> tuple[int, bytes]:
