@@ -27,6 +27,7 @@ MAX_MATCH = 64 * 1024
 
 _CELL = re.compile(r"[0-9A-Fa-f?]{2}")
 _NUMBER = re.compile(r"(?P<kind>[uif])(?P<bits>8|16|32|64)(?P<order>le|be)?:(?P<value>.+)")
+_WHOLE = re.compile(r"[+-]?(0[box][\da-f_]+|[\d_]+)", re.IGNORECASE)
 _FORMATS = dict(zip(("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64"), "BHIQbhiqfd", strict=True))
 
 
@@ -151,7 +152,7 @@ def parse_numbers(text: str) -> tuple[Pattern, ...]:
     if match:
         kinds, text = (match["kind"] + match["bits"],), match["value"]
     else:
-        kinds = ("u64", "u32", "u16") if _is_whole(text) else ("f64", "f32")
+        kinds = ("u64", "u32", "u16") if _WHOLE.fullmatch(text.strip()) else ("f64", "f32")
         kinds = [kind.replace("u", "i") for kind in kinds] if text.strip().startswith("-") else kinds
     orders = (match["order"],) if match and match["order"] else ("be", "le")
     found: dict[bytes, Pattern] = {}
@@ -168,14 +169,6 @@ def parse_numbers(text: str) -> tuple[Pattern, ...]:
     if not found:
         raise wrong or UsageError(f"{text!r} is not a number")
     return tuple(found.values())
-
-
-def _is_whole(text: str) -> bool:
-    try:
-        int(text.replace("_", ""), 0)
-    except ValueError:
-        return False
-    return True
 
 
 def _cell(value: int, mask: int) -> str:
@@ -202,14 +195,15 @@ class Found(NamedTuple):
     sizes: NDArray[np.int64]
     which: NDArray[np.int64]
 
-    def where(self, kept: NDArray[np.bool_] | slice) -> Found:
+    def where(self, kept: NDArray[Any] | slice) -> Found:
         return Found(*(column[kept] for column in self))
 
 
 NO_HITS = Found(*(np.zeros(0, np.int64) for _ in Found._fields))
 
 
-class Hits(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Hits:
     """Hits of a search; `count` includes hits that are not listed, `more` is set if the search ended early."""
 
     found: Found
@@ -223,8 +217,8 @@ class NextHit(NamedTuple):
     pattern: Searched
 
 
+# Started by the first expression, and kept, since starting takes longer than most searches.
 _PROCESS = IsolatedDecoder()
-"""Process for expressions; started by the first one, and kept, since starting takes longer than most searches."""
 
 
 def find_any(data: bytes, patterns: Sequence[Searched]) -> Found:
@@ -387,8 +381,7 @@ def _content_span(shard: Shard, ref: ObjectRef, offset: int, size: int) -> Span 
     return Span(stored.source, stored.start + offset, stored.start + offset + size)
 
 
-def _hits_of(source: Source, patterns: Sequence[Searched], at: int, stop: int) -> Found:
-    """Return the hits that begin in `[at, stop)`."""
+def _hits_beginning_in(source: Source, patterns: Sequence[Searched], at: int, stop: int) -> Found:
     reach = max(pattern.size for pattern in patterns) - 1
     # Start earlier: a hit inside one that begins before `at` does not count.
     first = at if len(patterns) == 1 and isinstance(patterns[0], Pattern) else max(at - reach, 0)
@@ -409,7 +402,7 @@ def _parts(
         for edge in part:
             at, stop = sorted((edge, max(edge - chunk, part.stop) if backward else min(edge + chunk, part.stop)))
             progress(done, total)
-            yield _hits_of(source, patterns, at, stop)
+            yield _hits_beginning_in(source, patterns, at, stop)
             done += stop - at
     progress(total, total)
 

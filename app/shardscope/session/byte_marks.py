@@ -180,7 +180,8 @@ class HitList:
         strip = [NO_HITS.offsets]
         mark = lambda at: strip.append(thinned(at, source.size))  # noqa: E731
         hits = search(source, patterns, progress, found=mark, limit=most or MAX_HITS, ends=bool(most))
-        return HitList(name, what, patterns, *hits, on_a_strip=thinned(np.concatenate(strip), source.size).tolist())
+        seen = thinned(np.concatenate(strip), source.size).tolist()
+        return HitList(name, what, patterns, hits.found, hits.count, hits.more, on_a_strip=seen)
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -204,7 +205,6 @@ class HitList:
         return self.patterns[int(self.found.which[number])]
 
     def inside(self, start: int, stop: int) -> list[Range]:
-        """Return the hits that overlap `[start, stop)`."""
         stops = self.offsets + self.found.sizes
         part = slice(bisect_right(stops, start), bisect_left(self.offsets, stop))
         return list(zip(self.offsets[part].tolist(), stops[part].tolist(), strict=True))

@@ -170,7 +170,6 @@ class PageCache(QObject):
         return data if len(data) == stop - start else None
 
     def ask(self, work: Callable[[Readable, Job], object], *, key: object, done: Done, **options: Any) -> Job:
-        """Run `work(readable, job)` in a job with the options of `Jobs.submit`."""
         readable = self._from
 
         def run(job: Job) -> object:

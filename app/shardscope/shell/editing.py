@@ -275,7 +275,7 @@ class EditShell(QObject):
             (actions.fill.triggered, lambda _: self.ask_fill()),
             (actions.replace.triggered, lambda _: self.ask_replace()),
             (state.read_only, lambda: self._refuse(self._why_not())),
-            (self._numbers.cellDoubleClicked, lambda *_: self.edits or self._refuse(self._why_not())),
+            (self._numbers.cellDoubleClicked, lambda *_: None if self.edits else self._refuse(self._why_not())),
             (self._numbers.typed, self._put_number),
             (session.closed, lambda: self.actions.set_selected(0)),
         ):

@@ -409,9 +409,9 @@ def _edit_menu(w: MainWindow) -> Menu:
     return Menu(
         "&Edit",
         [
-            [bytes_.copy, Menu("Copy &as", bytes_.copies), bytes_.copy_offset, bytes_.save],
+            [bytes_.copy, Menu("Copy &as", bytes_.copies), bytes_.copy_offset],
             [objects.copy_keys, objects.copy_rows, objects.copy_json, objects.copy_files],
-            [bytes_.paste, bytes_.fill, bytes_.replace],
+            [bytes_.save, bytes_.paste, bytes_.fill, bytes_.replace],
             LINE,
             [bytes_.select_field, bytes_.select_record, bytes_.select_section, bytes_.note],
             LINE,

@@ -45,8 +45,7 @@ class Command(Enum):
     CHECKSUMS = "checksums"
 
 
-Link = Span | ExternalBytes | Command | str
-"""A `str` is copied."""
+Link = Span | ExternalBytes | Command | str  # A `str` is copied.
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,8 @@ class HexActions(QObject):
         self.select_field = act(
             self.tr("Select &field"), lambda: state.select_field(state.selection.caret), "Ctrl+Shift+F"
         )
-        self.select_record = act(self.tr("Select &record"), self._select_record, "Ctrl+Shift+R")
+        record = lambda: session.select_span(Span(state.name, *state.frames[1]))  # noqa: E731
+        self.select_record = act(self.tr("Select &record"), record, "Ctrl+Shift+R")
         self.select_section = act(self.tr("Select &section"), self._select_section, "Ctrl+Shift+S")
         self.note = act(self.tr("Add &note…"), None, "Ctrl+B")
         self.next_note = act(self.tr("Ne&xt note"), None, "F4")
@@ -194,10 +195,6 @@ class HexActions(QObject):
     def _open_inside(self) -> None:
         if (inner := self._inner) is not None:
             self._session.open_inside(inner)
-
-    def _select_record(self) -> None:
-        if len(self._state.frames) > 1:
-            self._session.select_span(Span(self._state.name, *self._state.frames[1]))
 
     def _select_section(self) -> None:
         section = section_at(self._state.sections, self._state.selection.caret)

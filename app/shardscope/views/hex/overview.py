@@ -91,7 +91,7 @@ class Overview(QWidget):
         state.looks_changed.connect(self._looks_changed)
         state.view_changed.connect(self.update)
         state.caret_changed.connect(self._caret_changed)
-        state.pages.changed.connect(self._page_changed)
+        state.pages.changed.connect(lambda name, _: self.update() if name == state.name else None)
 
     @property
     def _size(self) -> int:
@@ -180,13 +180,6 @@ class Overview(QWidget):
     def _label_height(self) -> float:
         return QFontMetricsF(self.font()).height()
 
-    def _strip(self) -> QRectF:
-        return QRectF(_MARGIN, _TOP + self._label_height() + LABEL_GAP, self._scale.width, STRIP_HEIGHT)
-
-    def _page_changed(self, name: str, number: int) -> None:
-        if name == self._state.name:
-            self.update()
-
     # --- painting ---
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -194,7 +187,8 @@ class Overview(QWidget):
         colours = theme.of(self)
         painter.fillRect(self.rect(), colours.window)
         if self._size:
-            name, strip = self._state.name, self._strip()
+            name, top = self._state.name, _TOP + self._label_height() + LABEL_GAP
+            strip = QRectF(_MARGIN, top, self._scale.width, STRIP_HEIGHT)
             arrows = arrows_in(self._state.arrows, name)
             paint_strip(painter, colours, self._scale, strip, self.label if not arrows else None)
             self._paint_loaded(painter, colours, strip)

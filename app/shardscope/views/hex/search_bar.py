@@ -102,7 +102,7 @@ KINDS = MappingProxyType[str, tuple[str, Parse]](
     }
 )
 _CASELESS = ("Hex", "Number")
-_HEX = re.compile(r"[\s,_xX?0-9A-Fa-f]*")
+_BYTES = re.compile(r"([0-9a-f?]{2} )+[0-9a-f?]{0,2}", re.IGNORECASE)
 _STEPS = 1000
 
 AT_ONCE = 64 * 1024 * 1024
@@ -127,6 +127,8 @@ class SearchBar(QWidget):
         self._last: tuple[NextHit, bool] | None = None
         self._again: deque[bool] = deque()
         self._contents, self._at, self._rest = HitList(), 0, ""
+        # Until a kind is chosen, it follows what is typed.
+        self._chosen = False
         self.history = SearchHistory(self)
         self.hits = HitList()
         self._lay_out()
@@ -173,6 +175,7 @@ class SearchBar(QWidget):
         line = lay(QHBoxLayout(), (self.status, 1), self.match_case, self.contents, spacing=12)
         lay(QVBoxLayout(self), row, line, margins=(10, 4, 10, 4), spacing=2)
         self.kind.currentTextChanged.connect(self._kind_changed)
+        self.kind.activated.connect(lambda _: setattr(self, "_chosen", True))
         self.field.textEdited.connect(self._typed)
         self.match_case.toggled.connect(lambda _: self._say(""))
         self.contents.toggled.connect(lambda on: self.look() if on and self.field.text() else self._say(""))
@@ -194,8 +197,8 @@ class SearchBar(QWidget):
 
     def _typed(self, text: str) -> None:
         self._say("")
-        if self.kind.currentText() == "Hex" and not _HEX.fullmatch(text):
-            self.kind.setCurrentText("Text")
+        if not self._chosen and self.kind.currentText() in ("Text", "Hex"):
+            self.kind.setCurrentText("Hex" if _BYTES.fullmatch(text) else "Text")
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
         colours = theme.of(self)
@@ -253,11 +256,8 @@ class SearchBar(QWidget):
             self.hits_changed.emit(shown)
 
     def _drop(self) -> None:
-        jobs, self._jobs = self._jobs, {}
-        for job in jobs.values():
-            job.cancel()
-        self._last = None
-        self._again.clear()
+        self.cancel()
+        self._jobs, self._last = {}, None
         self._running("find", None)
 
     def cancel(self) -> None:

@@ -82,7 +82,8 @@ class RowScroller:
 
     def _to(self, top: int) -> None:
         before, self.top = self.top, top
-        self._bar.setValue(self._value(top))
+        last = self.last_top
+        self._bar.setValue(top if last <= THUMB else top * THUMB // last)
         if top != before:
             self._moved()
 
@@ -103,10 +104,6 @@ class RowScroller:
             return
         above = self.visible // 3 if centre else 0 if row < self.top else self.visible - 1
         self.go(self._away(row, -above))
-
-    def _value(self, top: int) -> int:
-        last = self.last_top
-        return top if last <= THUMB else top * THUMB // last
 
     def _act(self, action: int) -> None:
         kind = QAbstractSlider.SliderAction

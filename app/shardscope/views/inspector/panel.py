@@ -86,10 +86,6 @@ def number_rows(data: bytes | None) -> list[tuple[str, str, str]]:
     return rows
 
 
-_EDITABLE = ("u", "i", "f")
-"""First letters of the types that can be typed."""
-
-
 class Numbers(QTableWidget):
     typed = Signal(str, str)
     """Carries the type with its byte order, such as `u16be`, and the number typed."""
@@ -122,7 +118,7 @@ class Numbers(QTableWidget):
         self.customContextMenuRequested.connect(self._menu)
         for number, row in enumerate(self._rows):
             for column, item in enumerate(self._cells[number]):
-                if not column or row[0][0] not in _EDITABLE:
+                if not column or row[0][0] not in "uif":
                     item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
                 self.setItem(number, column, item)
             if not row[2]:
@@ -278,8 +274,8 @@ class Inspector(QScrollArea):
         self._late = Debounce(self, self._show_late, LATE_MILLISECONDS)
         self._bytes = _Bytes()
         self._sums_wanted = False
+        # Checksums of a span; empty while they are computed.
         self._sums: tuple[Span, dict[str, str]] | None = None
-        """Checksums of a span; empty while they are computed."""
         self._build()
         session.closed.connect(self._show_selection)
         session.typed_changed.connect(self._forget_bytes)
@@ -287,7 +283,9 @@ class Inspector(QScrollArea):
         session.notation_changed.connect(self._show)
         WhileVisible(session.selection_changed, self, self._show_selection, own=True)
         WhileVisible(session.opened, self, lambda _: self.file.refresh())
-        WhileVisible(session.index.changed, self, self._index_changed)
+        WhileVisible(
+            session.index.changed, self, lambda now: None if now is IndexState.LOADING else self.file.refresh()
+        )
         self._show_selection()
 
     def _build(self) -> None:
@@ -393,10 +391,6 @@ class Inspector(QScrollArea):
         if question is not None and question.references is not None:
             # Wait until the list has its height.
             QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.references, 0, 12))
-
-    def _index_changed(self, state: IndexState) -> None:
-        if state is not IndexState.LOADING:
-            self.file.refresh()
 
     # --- bytes ---
 

@@ -48,12 +48,12 @@ def test_a_search_says_which_hit_or_why_there_is_none(qtbot: QtBot, swh: HexPane
     bar.match_case.click()
     qtbot.keyClick(bar.field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: "not found" in status.text())
-    bar.kind.setCurrentText("Hex")
-    qtbot.keyClicks(bar.field, " y")
-    assert bar.kind.currentText() == "Text", "these are no hex digits"
-    bar.kind.setCurrentText("Hex")
-    assert not bar.match_case.isEnabled()
-    bar.field.setText("53 57 ?? 5? 68")
+    bar.field.clear()
+    qtbot.keyClicks(bar.field, "53 57 ?? 5? 68")
+    assert (bar.kind.currentText(), bar.match_case.isEnabled()) == ("Hex", False)
+    qtbot.keyClicks(bar.field, "y")
+    assert bar.kind.currentText() == "Text", "these are no bytes"
+    qtbot.keyClick(bar.field, Qt.Key.Key_Backspace)
     qtbot.keyClick(bar.field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: session.selection.span == Span("", 0, 5))
     qtbot.keyClick(bar.field, Qt.Key.Key_Return)
