@@ -114,14 +114,10 @@ def parse_text(text: str, encoding: str = "utf-8", *, match_case: bool = True) -
         return Pattern(data, b"\xff" * len(data))
     cases = [[form.encode(encoding) for form in (letter.lower(), letter.upper())] for letter in text]
     mask = b"".join(bytes(255 ^ a ^ b for a, b in zip(*forms, strict=False)) for forms in cases)
-    if all(len(low) == len(high) and _bits(low, high) <= 1 for low, high in cases):
+    if all(len(a) == len(b) and (int.from_bytes(a) ^ int.from_bytes(b)).bit_count() <= 1 for a, b in cases):
         return Pattern(bytes(map(int.__and__, data, mask)), mask)
     # The cases of some letters differ in more than one bit, or in their length.
     return Expression(b"".join(b"(?:" + b"|".join(map(re.escape, forms)) + b")" for forms in cases))
-
-
-def _bits(one: bytes, other: bytes) -> int:
-    return sum((a ^ b).bit_count() for a, b in zip(one, other, strict=True))
 
 
 def _encoded(text: str, encoding: str) -> bytes:

@@ -22,7 +22,6 @@ from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.startup.single_instance import Handover
 from shardscope.views.hits import HitsTable
-from shardscope.views.trace.panel import TracePanel
 from tests.app.shell.conftest import opened
 
 
@@ -173,14 +172,10 @@ def test_the_tabs_are_reached_and_used_by_keys(two: MainWindow, qtbot: QtBot) ->
 
 @pytest.mark.thorough
 def test_a_tab_comes_back_as_it_was(two: MainWindow, qtbot: QtBot) -> None:
-    hits, trace = two.panels.panel(HitsTable), two.panels.panel(TracePanel)
+    hits = two.panels.panel(HitsTable)
     two.hex.search.look_for("Text", "shard")
     qtbot.waitUntil(lambda: hits.model.rowCount() > 0)
     found = hits.model.rowCount()
-    two.show_part("trace")
-    two.session.lookup.start(two.session.shard.objects.ref(3).key)
-    qtbot.waitUntil(lambda: len(trace.cards) > 2)
-    steps = len(trace.cards)
     two.hex.state.scroll_to(0x4000)
     top = two.hex.state.visible_bytes[0]
     two.objects.show_only("size:>100")
@@ -196,13 +191,13 @@ def test_a_tab_comes_back_as_it_was(two: MainWindow, qtbot: QtBot) -> None:
     two.session.documents.step(1)
     settle(two, 20)
     assert (two.objects.filter.text(), two.objects.model.rowCount(), two.notices.text) == ("", 13, "")
-    assert (hits.model.rowCount(), len(trace.cards)) == (0, 0)
+    assert hits.model.rowCount() == 0
     two.tree.collapse_all()
     two.show_part("inspector")
     two.session.documents.step(1)
     settle(two, 20)
     assert two.hex.state.visible_bytes[0] == top
-    assert (hits.model.rowCount(), two.hex.search.hits.count, len(trace.cards)) == (found, found, steps)
+    assert hits.model.rowCount() == two.hex.search.hits.count == found
     assert (two.objects.filter.text(), two.objects._view.order) == ("size:>100", "size")
     assert two.objects.model.rowCount() == rows
     assert two.tree.isExpanded(two.tree.nodes.index(0, 0, two.tree.nodes.index(0, 0)))

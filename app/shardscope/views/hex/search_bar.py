@@ -84,9 +84,7 @@ class SearchHistory(QObject):
         return self._lines[self._at]
 
 
-Parse = Callable[[str, bool], Sequence[Searched]]
-
-KINDS = MappingProxyType[str, tuple[str, Parse]](
+KINDS = MappingProxyType[str, tuple[str, Callable[[str, bool], Sequence[Searched]]]](
     {
         "Text": ("text, as UTF-8", lambda text, case: (parse_text(text, match_case=case),)),
         "Hex": ("53 57 ?? 4?", lambda text, _: (parse_hex(text),)),

@@ -9,8 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
-from importlib.util import find_spec
 from string import Formatter
 from types import MappingProxyType
 from typing import Any
@@ -99,10 +97,8 @@ SUMMED_AT_ONCE = 16 << 20
 
 
 def checksums(source: Source, span: Span, progress: Progress) -> dict[str, str]:
-    """Return crc32, sha1, sha256, and xxh64 if the package is installed, in hex."""
+    """Return crc32, sha1 and sha256 in hex."""
     hashes = [hashlib.new(name, usedforsecurity=False) for name in ("sha1", "sha256")]
-    if find_spec("xxhash"):
-        hashes.append(import_module("xxhash").xxh64())
     crc = 0
     for piece in pieces_of(source, span, progress):
         crc = crc32(piece, crc)

@@ -432,8 +432,7 @@ class Inspector(QScrollArea):
                 return [DetailRow("checksums", self.tr("→ compute"), link=Command.CHECKSUMS)]
             self._sum(span)
         found = self._sums[1] if self._sums is not None else {}
-        copies = self.tr("Copy")
-        rows = [DetailRow(name, text, mono=True, link=text, tip=copies) for name, text in found.items()]
+        rows = [DetailRow(name, text, mono=True, link=text, tip=self.tr("Copy")) for name, text in found.items()]
         return rows or [DetailRow("checksums", PENDING, tone="muted")]
 
     def _sum(self, span: Span) -> None:
