@@ -401,7 +401,7 @@ class EditShell(QObject):
         at = self._bytes.state.selection.span.start
 
         def make() -> tuple[list[tuple[int, bytes]], str]:
-            return [(at, parse_number(f"{kind}:{text}").value)], f"{kind}:{text}"
+            return [(at, parse_number(f"{kind}:{text}").value)], self.tr("{0} typed at {1}").format(text, at)
 
         self._put(make)
 

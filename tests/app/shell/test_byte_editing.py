@@ -199,7 +199,6 @@ def test_numbers_under_the_caret_are_typed(window: MainWindow, file: Path) -> No
         ("u16", 1, "513", b"\1\2"),
         ("u16", 2, "0x0201", b"\2\1"),
         ("u64 be", 1, "258", bytes(6) + b"\1\2"),
-        ("f32 le", 1, "1.5", b"\0\0\xc0\x3f"),
     ):
         type_number(kind, column, text)
         until(lambda data=data: [state.byte_at(1500 + number) for number in range(len(data))] == list(data))

@@ -192,7 +192,6 @@ class Overview(QWidget):
             arrows = arrows_in(self._state.arrows, name)
             paint_strip(painter, colours, self._scale, strip, self.label if not arrows else None)
             self._paint_loaded(painter, colours, strip)
-            self._paint_hits(painter, colours, strip)
             self._paint_marks(painter, colours, strip)
             self._paint_view(painter, colours, strip)
             for x in self._note_xs:
@@ -236,13 +235,10 @@ class Overview(QWidget):
         )
         return union((*self._state.pages.loaded(self._state.name), *whole))
 
-    def _paint_hits(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
+    def _paint_marks(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
         for x in self._hit_xs:
             painter.fillRect(QRectF(x - 0.5, strip.top(), 1.5, strip.height() * 0.45), colours.text)
-
-    def _paint_marks(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
-        painter.setPen(Qt.PenStyle.NoPen)
         for x, severity in self._mark_xs.items():
             painter.setBrush(getattr(colours, severity.value))
             tip = QPointF(x, strip.top() + 5)

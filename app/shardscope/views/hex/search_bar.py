@@ -365,7 +365,11 @@ class SearchBar(QWidget):
         self._say(" · ".join([part for part in (place, hit.pattern.name, around) if part]))
 
     def list_all(self) -> None:
-        if patterns := self._patterns():
+        patterns = self._patterns()
+        if patterns and self.contents.isChecked():
+            # They were listed when they were found.
+            self.list_wanted.emit() if self._contents.patterns == patterns else self.look()
+        elif patterns:
             self._run(partial(self._list, patterns, self._show_list))
 
     def _list(self, patterns: Sequence[Searched], then: Callable[[], None], most: int = 0) -> None:

@@ -217,8 +217,7 @@ class HexStatus(QWidget):
         lay(row, self.offset, self.length, (self.value, 1), self.whole, margins=(4, 0, 0, 0), spacing=18)
 
     def _label(self, name: str, meaning: str, *, greedy: bool = False) -> Elided:
-        label = made(Elided(greedy=greedy), name)
-        label.setAccessibleDescription(meaning)
+        label = made(Elided(greedy=greedy), name, accessibleDescription=meaning)
         label.setToolTip(meaning)
         return label
 
