@@ -61,11 +61,7 @@ def test_a_search_says_which_hit_or_why_there_is_none(qtbot: QtBot, swh: HexPane
     qtbot.waitUntil(lambda: session.selection.span == Span("", 72, 80))
     qtbot.waitUntil(lambda: status.text().startswith("1 of "))
     assert "at 0x48 · u64 big-endian" in status.text()
-    for kind, text, answer in (
-        ("Hex", "5", "odd number"),
-        ("Text", "no such", "not found in"),
-        ("Regex", "(", "missing )"),
-    ):
+    for kind, text, answer in (("Hex", "5", "odd number"), ("Text", "no such", "not found"), ("Regex", "(", "missing")):
         bar.kind.setCurrentText(kind)
         bar.field.setText(text)
         bar.look()
