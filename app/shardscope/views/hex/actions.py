@@ -219,8 +219,7 @@ class HexActions(QObject):
             return copied(data, form, start=span.start, width=rows.width, lead=rows.lead, digits=rows.digits)
 
         said = self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value)
-        take = lambda text: self._copy_text(text, said)  # noqa: E731
-        session.ask(work, take, failed=self.tr("Cannot copy the bytes"), key=("copy", self))
+        session.ask(work, partial(self._copy_text, said=said), failed=self.tr("Cannot copy"), key=("copy", self))
 
     def _copy_line(self, form: LineForm) -> None:
         request = self._session.request

@@ -91,7 +91,7 @@ class Overview(QWidget):
         state.looks_changed.connect(self._looks_changed)
         state.view_changed.connect(self.update)
         state.caret_changed.connect(self._caret_changed)
-        state.pages.changed.connect(lambda name, _: self.update() if name == state.name else None)
+        state.pages.changed.connect(self._page_changed)
 
     @property
     def _size(self) -> int:
@@ -179,6 +179,10 @@ class Overview(QWidget):
 
     def _label_height(self) -> float:
         return QFontMetricsF(self.font()).height()
+
+    def _page_changed(self, name: str, number: int) -> None:
+        if name == self._state.name:
+            self.update()
 
     # --- painting ---
 

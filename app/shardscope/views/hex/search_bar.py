@@ -99,7 +99,6 @@ KINDS = MappingProxyType[str, tuple[str, Callable[[str, bool], Sequence[Searched
         ),
     }
 )
-_CASELESS = ("Hex", "Number")
 _BYTES = re.compile(r"([0-9a-f?]{2} )+[0-9a-f?]{0,2}", re.IGNORECASE)
 _STEPS = 1000
 
@@ -190,7 +189,7 @@ class SearchBar(QWidget):
 
     def _kind_changed(self, kind: str) -> None:
         self.field.setPlaceholderText(KINDS[kind][0])
-        self.match_case.setEnabled(kind not in _CASELESS)
+        self.match_case.setEnabled(kind not in ("Hex", "Number"))
         self._say("")
 
     def _typed(self, text: str) -> None:

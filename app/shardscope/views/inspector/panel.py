@@ -445,9 +445,7 @@ class Inspector(QScrollArea):
             self._not_read(error)
             show()
 
-        def work(shard: Shard, job: Job) -> dict[str, str]:
-            return checksums(shard.bytes_of(span.source), span, job.progress)
-
+        work = lambda shard, job: checksums(shard.bytes_of(span.source), span, job.progress)  # noqa: E731
         self._sums = span, {}
         title = self.tr("Checksums of {0}").format(span_words(span)) if span.size > SUMMED_AT_ONCE else ""
         self._session.ask(work, show, failed=failed, stopped=show, key=("checksums", self), title=title)
