@@ -42,6 +42,7 @@ TASKS = {
     "blosc": "shardcore.formats.bloscpack.blosc1:blosc_task",
     "picture": "shardcore.codecs.images:picture_task",
     "draco": "shardcore.codecs.draco:draco_task",
+    "expression": "shardcore.operations.search:expression_task",
 }
 """Function of each task: `module:function`."""
 

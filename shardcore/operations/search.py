@@ -1,8 +1,4 @@
-"""Search for bytes, text and numbers in sources of any size, with wildcards.
-
-The source is read in chunks that overlap by one byte less than the pattern. With wildcards, the longest run of exact
-bytes finds candidates, and NumPy compares the rest under the mask. Several patterns are searched in one pass.
-"""
+"""Search for bytes, text, numbers and regular expressions in sources of any size, in chunks that overlap."""
 
 from __future__ import annotations
 
@@ -10,12 +6,13 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import NamedTuple
+from itertools import chain, islice, product
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.decoder_process import IsolatedDecoder
 from shardcore.errors import ShardError, UsageError, ends_reading
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
@@ -25,15 +22,13 @@ from shardcore.sources.base import Source
 
 MAX_PATTERN = 1024
 
+MAX_MATCH = 64 * 1024
+"""Size in bytes up to which hits of an expression are found and measured wherever they are stored."""
+
 _CELL = re.compile(r"[0-9A-Fa-f?]{2}")
 _NUMBER = re.compile(r"(?P<kind>[uif])(?P<bits>8|16|32|64)(?P<order>le|be)?:(?P<value>.+)")
-_FORMATS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i8": "b", "i16": "h", "i32": "i", "i64": "q"} | {
-    "f32": "f",
-    "f64": "d",
-}
-
-_SIGNS = {"le": "<", "be": ">"}
-_ORDERS = {"<": "little-endian", ">": "big-endian"}
+_WHOLE = re.compile(r"[+-]?(0[box][\da-f_]+|[\d_]+)", re.IGNORECASE)
+_FORMATS = dict(zip(("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64"), "BHIQbhiqfd", strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +77,68 @@ def parse_hex(text: str) -> Pattern:
     return Pattern(bytes(value), bytes(mask))
 
 
-def parse_text(text: str, encoding: str = "utf-8") -> Pattern:
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Regular expression over bytes, as in Python; `.` is any byte, `^` and `$` are ends of lines.
+
+    It is matched in a separate process, so that an expression that never ends can be stopped.
+    """
+
+    pattern: bytes
+    match_case: bool = True
+
+    name: ClassVar[str] = ""
+    size: ClassVar[int] = MAX_MATCH
+
+    def __post_init__(self) -> None:
+        try:
+            re.compile(self.pattern, self.flags)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise UsageError(f"invalid regular expression: {error}") from error
+
+    @property
+    def flags(self) -> int:
+        return int(re.DOTALL | re.MULTILINE | (0 if self.match_case else re.IGNORECASE))
+
+
+Searched = Pattern | Expression
+
+
+def parse_expression(text: str, *, match_case: bool = True) -> Expression:
+    return Expression(_encoded(text, "utf-8"), match_case)
+
+
+def parse_text(text: str, encoding: str = "utf-8", *, match_case: bool = True) -> Searched:
+    data = _encoded(text, encoding)
+    if match_case:
+        return Pattern(data, b"\xff" * len(data))
+    cases = [[form.encode(encoding) for form in (letter.lower(), letter.upper())] for letter in text]
+    mask = b"".join(bytes(255 ^ a ^ b for a, b in zip(*forms, strict=False)) for forms in cases)
+    if all(len(a) == len(b) and (int.from_bytes(a) ^ int.from_bytes(b)).bit_count() <= 1 for a, b in cases):
+        return Pattern(bytes(map(int.__and__, data, mask)), mask)
+    # The cases of some letters differ in more than one bit, or in their length.
+    return Expression(b"".join(b"(?:" + b"|".join(map(re.escape, forms)) + b")" for forms in cases))
+
+
+def _encoded(text: str, encoding: str) -> bytes:
     try:
-        data = text.encode(encoding)
+        return text.encode(encoding)
     except (UnicodeEncodeError, LookupError) as error:
         raise UsageError(f"{text!r} cannot be written as {encoding}") from error
-    return Pattern(data, b"\xff" * len(data))
 
 
-def parse_number(text: str, kind: str = "u64", order: str = "<") -> Pattern:
-    """Return the bytes of a number.
-
-    `text` is decimal, or hex with `0x`, and may contain its type: `u32be:512`. `kind` is `u8` … `u64`, `i8` … `i64`,
-    `f32` or `f64`; `order` is `<` or `>`.
-    """
-    if match := _NUMBER.fullmatch(text.strip()):
-        kind, text = match["kind"] + match["bits"], match["value"]
-        order = _SIGNS.get(match["order"], order)
-    if kind not in _FORMATS:
-        raise UsageError(f"{kind!r} is not a number type (supported: {', '.join(_FORMATS)})")
+def parse_number(text: str) -> Pattern:
+    """Return the bytes of a number with its type, such as `u32be:512` or `u8:0x10`; little-endian by default."""
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None or (kind := match["kind"] + match["bits"]) not in _FORMATS:
+        raise UsageError(f"{text!r} is not a number with its type (supported: {', '.join(_FORMATS)})")
+    value, order = match["value"], "big-endian" if match["order"] == "be" else "little-endian"
     try:
-        number = float(text) if kind[0] == "f" else int(text.replace("_", ""), 0)
-        data = struct.pack(order + _FORMATS[kind], number)
+        number = float(value) if kind[0] == "f" else int(value.replace("_", ""), 0)
+        data = struct.pack(("<", ">")[order == "big-endian"] + _FORMATS[kind], number)
     except (ValueError, struct.error, OverflowError) as error:
-        raise UsageError(f"{text!r} does not fit a {kind}") from error
-    return Pattern(data, b"\xff" * len(data), kind if kind[1:] == "8" else f"{kind} {_ORDERS[order]}")
+        raise UsageError(f"{value!r} does not fit a {kind}") from error
+    return Pattern(data, b"\xff" * len(data), kind if kind[1:] == "8" else f"{kind} {order}")
 
 
 def parse_numbers(text: str) -> tuple[Pattern, ...]:
@@ -116,32 +148,23 @@ def parse_numbers(text: str) -> tuple[Pattern, ...]:
     if match:
         kinds, text = (match["kind"] + match["bits"],), match["value"]
     else:
-        kinds = ("u64", "u32", "u16") if _is_whole(text) else ("f64", "f32")
+        kinds = ("u64", "u32", "u16") if _WHOLE.fullmatch(text.strip()) else ("f64", "f32")
         kinds = [kind.replace("u", "i") for kind in kinds] if text.strip().startswith("-") else kinds
     orders = (match["order"],) if match and match["order"] else ("be", "le")
     found: dict[bytes, Pattern] = {}
     wrong: UsageError | None = None
-    for kind in kinds:
-        for order in orders:
-            try:
-                pattern = parse_number(text, kind, _SIGNS[order])
-            except UsageError as error:
-                wrong = error
-                continue
-            if (same := found.get(pattern.value)) is not None and pattern.size > 1:
-                pattern = replace(same, name=f"{kind}, both byte orders")
-            found[pattern.value] = pattern
+    for kind, order in product(kinds, orders):
+        try:
+            pattern = parse_number(f"{kind}{order}:{text}")
+        except UsageError as error:
+            wrong = error
+            continue
+        if (same := found.get(pattern.value)) is not None and pattern.size > 1:
+            pattern = replace(same, name=f"{kind}, both byte orders")
+        found[pattern.value] = pattern
     if not found:
         raise wrong or UsageError(f"{text!r} is not a number")
     return tuple(found.values())
-
-
-def _is_whole(text: str) -> bool:
-    try:
-        int(text.replace("_", ""), 0)
-    except ValueError:
-        return False
-    return True
 
 
 def _cell(value: int, mask: int) -> str:
@@ -161,42 +184,67 @@ MANY = 2048
 Progress = Callable[[int, int], None]
 
 
+class Found(NamedTuple):
+    """Hits: their offsets, ascending, their sizes, and the number of the pattern of each."""
+
+    offsets: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    which: NDArray[np.int64]
+
+    def where(self, kept: NDArray[Any] | slice) -> Found:
+        return Found(*(column[kept] for column in self))
+
+
+NO_HITS = Found(*(np.zeros(0, np.int64) for _ in Found._fields))
+
+
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Hits of a search.
+    """Hits of a search; `count` includes hits that are not listed, `more` is set if the search ended early."""
 
-    Attributes:
-        offsets: Offsets of the hits, in the order of the search; at most `limit`.
-        count: Total number of hits.
-        wrapped: Number of listed hits at or after the start of the search; the others are before it.
-        which: Number of the pattern of each listed hit.
-    """
-
-    offsets: tuple[int, ...]
+    found: Found
     count: int
-    wrapped: int
-    which: tuple[int, ...] = ()
+    more: bool = False
 
 
 class NextHit(NamedTuple):
     span: Span
     around: bool
-    pattern: Pattern
+    pattern: Searched
 
 
-def find_any(data: bytes, patterns: Sequence[Pattern]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the offsets of hits of any pattern, ascending, and the pattern numbers; hits inside others are dropped."""
-    parts = [find_in(data, pattern) for pattern in patterns]
+# Started by the first expression, and kept, since starting takes longer than most searches.
+_PROCESS = IsolatedDecoder()
+
+
+def find_any(data: bytes, patterns: Sequence[Searched]) -> Found:
+    """Return the hits of any pattern; hits inside others are dropped."""
+    parts = []
+    for number, pattern in enumerate(patterns):
+        if isinstance(pattern, Pattern):
+            offsets = find_in(data, pattern)
+            sizes = np.full(len(offsets), pattern.size)
+        else:
+            header = {"pattern": pattern.pattern.decode("latin-1"), "flags": pattern.flags}
+            _, spans = _PROCESS.run("expression", header, data, limit=8 * len(data))
+            offsets, stops = np.frombuffer(spans, np.int32).astype(np.int64).reshape(-1, 2).T
+            sizes = stops - offsets
+        parts.append(Found(offsets, sizes, np.full(len(offsets), number)))
     if len(parts) == 1:
-        return parts[0], np.zeros(len(parts[0]), np.int64)
-    offsets = np.concatenate(parts)
-    which = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    stops = offsets + np.array([pattern.size for pattern in patterns])[which]
-    order = np.lexsort((-stops, offsets))
-    offsets, which, stops = offsets[order], which[order], stops[order]
-    kept = np.ones(len(offsets), np.bool_)
+        return parts[0]
+    found = Found(*map(np.concatenate, zip(*parts, strict=True)))
+    found = found.where(np.lexsort((-found.sizes, found.offsets)))
+    stops = found.offsets + found.sizes
+    kept = np.ones(len(stops), np.bool_)
     kept[1:] = stops[1:] > np.maximum.accumulate(stops)[:-1]
-    return offsets[kept], which[kept]
+    return found.where(kept)
+
+
+def expression_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return start and stop of each hit as int32 (task `expression` of `codecs.decoder_process`)."""
+    matches = re.compile(header["pattern"].encode("latin-1"), header["flags"]).finditer(data)
+    spans = chain.from_iterable(match.span() for match in matches if match[0])
+    return {}, np.fromiter(spans, np.int32).tobytes()
 
 
 def find_in(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
@@ -214,38 +262,35 @@ def find_in(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
 
 def search(
     source: Source,
-    pattern: Pattern | Sequence[Pattern],
+    patterns: Sequence[Searched],
     progress: Progress,
     *,
-    start: int = 0,
     found: Callable[[NDArray[np.int64]], None] | None = None,
     limit: int = MAX_HITS,
+    ends: bool = False,
     chunk: int = CHUNK,
 ) -> Hits:
-    """Search a whole source, from `start` to the end and then from the beginning to `start`.
+    """Search a whole source for any of several patterns.
 
-    Finds any of several patterns. `progress` counts bytes and may raise `Cancelled`; `found` is called with the
-    offsets of each chunk that has hits. Hits beyond `limit` are only counted.
+    `progress` counts bytes and may raise `Cancelled`; `found` is called with the offsets of each chunk that has hits.
+    Hits beyond `limit` are only counted; with `ends`, the search ends there.
     """
-    offsets: list[int] = []
-    which: list[int] = []
-    count = ahead = 0
-    patterns = _several(pattern)
-    for at, hits, numbers in _chunks(source, patterns, progress, min(max(start, 0), source.size), chunk):
-        room = max(limit - len(offsets), 0)
-        fresh = (hits[:room] + at).tolist()
-        count += len(hits)
-        offsets += fresh
-        which += numbers[:room].tolist()
-        ahead += sum(1 for offset in fresh if offset >= start)
-        if len(hits) and found is not None:
-            found(hits + at)
-    return Hits(tuple(offsets), count, ahead, tuple(which))
+    listed, count, more = list[Found](), 0, False
+    for hits in _parts(source, patterns, progress, 0, chunk):
+        if len(hits.offsets):
+            listed.append(hits.where(slice(max(limit - count, 0))))
+            count += len(hits.offsets)
+            if found is not None:
+                found(hits.offsets)
+        if ends and count > limit:
+            count, more = limit, True
+            break
+    return Hits(Found(*map(np.concatenate, zip(NO_HITS, *listed, strict=True))), count, more)
 
 
 def find_next(
     source: Source,
-    pattern: Pattern | Sequence[Pattern],
+    patterns: Sequence[Searched],
     progress: Progress,
     start: int,
     *,
@@ -253,14 +298,12 @@ def find_next(
     chunk: int = CHUNK,
 ) -> NextHit | None:
     """Return the first hit at or after `start`, or the last one before it (`backward`). Wraps around; None if none."""
-    start = min(max(start, 0), source.size)
-    parts, patterns = _backward if backward else _chunks, _several(pattern)
-    for at, hits, numbers in parts(source, patterns, progress, start, chunk):
-        if len(hits):
-            offset = at + int(hits[-1 if backward else 0])
+    start, at = min(max(start, 0), source.size), -1 if backward else 0
+    for hits in _parts(source, patterns, progress, start, chunk, backward=backward):
+        if len(hits.offsets):
+            offset, size, number = (int(column[at]) for column in hits)
             around = offset >= start if backward else offset < start
-            found = patterns[int(numbers[-1 if backward else 0])]
-            return NextHit(Span("", offset, offset + found.size), around, found)
+            return NextHit(Span("", offset, offset + size), around, patterns[number])
     return None
 
 
@@ -270,12 +313,12 @@ class ContentHit(NamedTuple):
     row: int
     offset: int
     span: Span | None
-    pattern: Pattern
+    pattern: Searched
 
 
 def search_contents(
     shard: Shard,
-    pattern: Pattern | Sequence[Pattern],
+    patterns: Sequence[Searched],
     progress: Progress,
     *,
     unreadable: Callable[[int, ShardError], None] | None = None,
@@ -285,8 +328,7 @@ def search_contents(
     Contents are decoded piece by piece, within the limits of the shard. Unreadable objects are skipped and passed to
     `unreadable`. `progress` counts objects and may raise `Cancelled`.
     """
-    patterns, total = _several(pattern), len(shard.objects)
-    done = 0
+    done, total = 0, len(shard.objects)
 
     def check() -> None:
         progress(done, total)
@@ -295,8 +337,8 @@ def search_contents(
         ref = shard.objects.ref(done)
         if ref.state in (State.LIVE, State.EXTERNAL):
             try:
-                for offset, found in _in_pieces(shard.stream(ref), patterns, check):
-                    yield ContentHit(ref.row, offset, _content_span(shard, ref, offset, found.size), found)
+                for offset, size, number in _in_pieces(shard.stream(ref), patterns, check):
+                    yield ContentHit(ref.row, offset, _content_span(shard, ref, offset, size), patterns[number])
             except ShardError as error:
                 if ends_reading(error):
                     raise
@@ -306,20 +348,21 @@ def search_contents(
 
 
 def _in_pieces(
-    pieces: Iterable[bytes], patterns: Sequence[Pattern], check: Callable[[], None]
-) -> Iterator[tuple[int, Pattern]]:
+    pieces: Iterable[bytes], patterns: Sequence[Searched], check: Callable[[], None]
+) -> Iterator[tuple[int, int, int]]:
+    """Yield offset, size and pattern number of each hit; those near the end of a piece wait for the next one."""
     reach = max(pattern.size for pattern in patterns) - 1
-    held, base, last = b"", 0, -1
-    for piece in pieces:
+    held, base, at = b"", 0, 0
+    for piece in chain(pieces, (None,)):
         check()
-        held += piece
-        for at, number in zip(*(found.tolist() for found in find_any(held, patterns)), strict=True):
-            if base + at > last:
-                last = base + at
-                yield last, patterns[number]
-        kept = held[-reach:] if reach else b""
-        base += len(held) - len(kept)
-        held = kept
+        held += piece or b""
+        stop = base + len(held) - (reach if piece is not None else 0)
+        if stop > at:
+            for offset, size, number in zip(*map(np.ndarray.tolist, find_any(held, patterns)), strict=True):
+                if at <= base + offset < stop:
+                    yield base + offset, size, number
+            cut, at = max(stop - reach - base, 0), stop
+            held, base = held[cut:], base + cut
 
 
 def _content_span(shard: Shard, ref: ObjectRef, offset: int, size: int) -> Span | None:
@@ -334,43 +377,28 @@ def _content_span(shard: Shard, ref: ObjectRef, offset: int, size: int) -> Span 
     return Span(stored.source, stored.start + offset, stored.start + offset + size)
 
 
-def _several(pattern: Pattern | Sequence[Pattern]) -> Sequence[Pattern]:
-    return (pattern,) if isinstance(pattern, Pattern) else pattern
-
-
-_Part = tuple[int, NDArray[np.int64], NDArray[np.int64]]
-"""Hits: base offset, offsets relative to it, pattern numbers."""
-
-
-def _in_part(source: Source, patterns: Sequence[Pattern], at: int, stop: int) -> _Part:
+def _hits_beginning_in(source: Source, patterns: Sequence[Searched], at: int, stop: int) -> Found:
     reach = max(pattern.size for pattern in patterns) - 1
     # Start earlier: a hit inside one that begins before `at` does not count.
-    first = max(at - reach, 0) if len(patterns) > 1 else at
-    hits, numbers = find_any(source.read(first, min(stop + reach, source.size)), patterns)
-    inside = (hits >= at - first) & (hits < stop - first)
-    return first, hits[inside], numbers[inside]
+    first = at if len(patterns) == 1 and isinstance(patterns[0], Pattern) else max(at - reach, 0)
+    found = find_any(source.read(first, min(stop + reach, source.size)), patterns)
+    found = found._replace(offsets=found.offsets + first)
+    return found.where((found.offsets >= at) & (found.offsets < stop))
 
 
-def _chunks(source: Source, patterns: Sequence[Pattern], progress: Progress, start: int, chunk: int) -> Iterator[_Part]:
+def _parts(
+    source: Source, patterns: Sequence[Searched], progress: Progress, start: int, chunk: int, *, backward: bool = False
+) -> Iterator[Found]:
+    """Yield the hits chunk by chunk, from `start` to the end and around, or `backward` to the beginning and around."""
     total, done = source.size, 0
-    for first, last in ((start, source.size), (0, start)):
-        for at in range(first, last, chunk):
-            stop = min(at + chunk, last)
+    parts = [range(start, total, chunk), range(0, start, chunk)]
+    if backward:
+        parts = [range(start, 0, -chunk), range(total, start, -chunk)]
+    for part in parts:
+        for edge in part:
+            at, stop = sorted((edge, max(edge - chunk, part.stop) if backward else min(edge + chunk, part.stop)))
             progress(done, total)
-            yield _in_part(source, patterns, at, stop)
-            done += stop - at
-    progress(total, total)
-
-
-def _backward(
-    source: Source, patterns: Sequence[Pattern], progress: Progress, start: int, chunk: int
-) -> Iterator[_Part]:
-    total, done = source.size, 0
-    for first, last in ((0, start), (start, source.size)):
-        for stop in range(last, first, -chunk):
-            at = max(stop - chunk, first)
-            progress(done, total)
-            yield _in_part(source, patterns, at, stop)
+            yield _hits_beginning_in(source, patterns, at, stop)
             done += stop - at
     progress(total, total)
 

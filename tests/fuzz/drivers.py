@@ -60,7 +60,7 @@ def show(path: Path, dice: random.Random) -> None:
         with suppress(ShardError):
             shardcore.diff(shard, shard)
         with suppress(ShardError):
-            list(search_contents(shard, parse_hex(dice.choice(("00", "00 00", "7b"))), no_progress))
+            list(search_contents(shard, [parse_hex(dice.choice(("00", "00 00", "7b")))], no_progress))
 
 
 def _charts(shard: Shard) -> Iterator[Callable[[], Any]]:

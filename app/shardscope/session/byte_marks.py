@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from operator import attrgetter, itemgetter
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shardcore import Finding, Section, Severity, Source, Span
 from shardcore.operations.notes import Note
-from shardcore.operations.search import ContentHit, Hits, Pattern, search
+from shardcore.operations.search import MAX_HITS, NO_HITS, ContentHit, Found, Searched, search
 
 Range = tuple[int, int]
 
@@ -138,7 +138,6 @@ class Proposed:
 
 # --- hits of a search ---
 
-_NONE = np.zeros(0, np.int64)
 _PARTS = 4096
 
 
@@ -152,50 +151,63 @@ def thinned(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class HitList:
-    """Hits in ascending order of their offsets (int64), or of the objects; `count` includes hits not listed."""
+    """Hits by offset, or of contents by object; `count` includes hits not listed, `more` if the search ended early."""
 
     source: str = ""
     what: str = ""
-    patterns: Sequence[Pattern] = ()
-    offsets: NDArray[np.int64] = field(default_factory=_NONE.copy)
-    which: NDArray[np.int64] = field(default_factory=_NONE.copy)
+    patterns: Sequence[Searched] = ()
+    found: Found = NO_HITS
     count: int = 0
+    more: bool = False
     contents: Sequence[ContentHit] = ()
-    on_a_strip: NDArray[np.int64] = field(default_factory=_NONE.copy)
+    on_a_strip: Sequence[int] = ()
 
     @staticmethod
-    def of_contents(what: str, patterns: Sequence[Pattern], hits: Sequence[ContentHit]) -> HitList:
-        offsets = np.array([hit.offset for hit in hits], np.int64)
-        which = np.array([patterns.index(hit.pattern) for hit in hits], np.int64)
-        return HitList("", what, patterns, offsets, which, len(hits), tuple(hits))
-
-    @staticmethod
-    def of(source: str, what: str, patterns: Sequence[Pattern], hits: Hits) -> HitList:
-        offsets = np.array(hits.offsets, np.int64)
-        order = np.argsort(offsets, kind="stable")
-        return HitList(source, what, patterns, offsets[order], np.array(hits.which, np.int64)[order], hits.count)
+    def of_contents(what: str, patterns: Sequence[Searched], hits: Sequence[ContentHit]) -> HitList:
+        rows = [(hit.offset, 0, patterns.index(hit.pattern)) for hit in hits]
+        found = Found(*np.array(rows, np.int64).reshape(-1, 3).T)
+        return HitList("", what, patterns, found, len(hits), contents=tuple(hits))
 
     @staticmethod
     def listed(
-        source: Source, name: str, what: str, patterns: Sequence[Pattern], progress: Callable[[int, int], None]
+        source: Source,
+        name: str,
+        what: str,
+        patterns: Sequence[Searched],
+        progress: Callable[[int, int], None],
+        most: int = 0,
     ) -> HitList:
-        strip: list[NDArray[np.int64]] = []
-        hits = search(source, patterns, progress, found=lambda at: strip.append(thinned(at, source.size)))
-        seen = thinned(np.concatenate([_NONE, *strip]), source.size)
-        return replace(HitList.of(name, what, patterns, hits), on_a_strip=seen)
+        strip = [NO_HITS.offsets]
+        mark = lambda at: strip.append(thinned(at, source.size))  # noqa: E731
+        hits = search(source, patterns, progress, found=mark, limit=most or MAX_HITS, ends=bool(most))
+        seen = thinned(np.concatenate(strip), source.size).tolist()
+        return HitList(name, what, patterns, hits.found, hits.count, hits.more, on_a_strip=seen)
 
     def __len__(self) -> int:
         return len(self.offsets)
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        return self.found.offsets
+
+    @property
+    def counted(self) -> str:
+        return f"{self.count:,}{'+' if self.more else ''}"
 
     def span(self, number: int) -> Span | None:
         """Return the stored bytes of a hit; None if they differ from the searched bytes, as in compressed content."""
         if self.contents:
             return self.contents[number].span
         start = int(self.offsets[number])
-        return Span(self.source, start, start + self.pattern(number).size)
+        return Span(self.source, start, start + int(self.found.sizes[number]))
 
-    def pattern(self, number: int) -> Pattern:
-        return self.patterns[int(self.which[number])]
+    def pattern(self, number: int) -> Searched:
+        return self.patterns[int(self.found.which[number])]
+
+    def inside(self, start: int, stop: int) -> list[Range]:
+        stops = self.offsets + self.found.sizes
+        part = slice(bisect_right(stops, start), bisect_left(self.offsets, stop))
+        return list(zip(self.offsets[part].tolist(), stops[part].tolist(), strict=True))
 
     def number_at(self, offset: int) -> int | None:
         """Return the index of the hit that begins at `offset`, or None; O(log n)."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import Cancelled, Node, Runs, Section, Source, Truncated
+from shardcore import Cancelled, Node, Runs, Section, Source, Span, Truncated
+from shardcore.progress import Progress
+from shardcore.sources.base import read_pieces
 from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Done, Job, JobPriority, Jobs
 
@@ -20,6 +22,15 @@ BUDGET = 64 * 1024 * 1024
 """Maximum memory of all pages in bytes; the least recently used pages are dropped."""
 
 _Key = tuple[str, int]
+
+
+def pieces_of(source: Source, span: Span, progress: Progress) -> Iterator[bytes]:
+    """Yield the bytes of a span that its source has; `progress` counts bytes."""
+    done = 0
+    for piece in read_pieces(source, span.start, min(span.stop, source.size)):
+        progress(done, span.size)
+        done += len(piece)
+        yield piece
 
 
 class PageState(Enum):
@@ -158,7 +169,7 @@ class PageCache(QObject):
         data = b"".join(parts)
         return data if len(data) == stop - start else None
 
-    def ask(self, work: Callable[[Readable, Job], object], *, key: object, done: Done, title: str = "") -> Job:
+    def ask(self, work: Callable[[Readable, Job], object], *, key: object, done: Done, **options: Any) -> Job:
         readable = self._from
 
         def run(job: Job) -> object:
@@ -166,10 +177,7 @@ class PageCache(QObject):
                 raise Cancelled
             return work(readable, job)
 
-        return self._jobs.submit(run, key=key, title=title, done=done)
-
-    def read(self, name: str, work: Callable[[Source, Job], object], *, key: object, title: str, done: Done) -> Job:
-        return self.ask(lambda readable, job: work(readable.bytes_of(name), job), key=key, title=title, done=done)
+        return self._jobs.submit(run, key=key, done=done, **options)
 
     def describe(self, name: str, done: Done, *, key: object) -> Job:
         return self.ask(

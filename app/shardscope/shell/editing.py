@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QInputDialog, QLineEdit, QMainWindow,
 from shardcore import ShardError, Span, UsageError
 from shardcore.model.text import plural, short, shown
 from shardcore.operations.recover import Salvage
+from shardcore.operations.search import parse_number
 from shardcore.shards.salvage import Condition
 from shardcore.writing.journal import Journal
 from shardscope.learning.sandbox.banner import SandboxBanner, SandboxFrame
@@ -34,6 +35,7 @@ from shardscope.tasks.recover import RecoverTask
 from shardscope.views.hex.layout import HexPart
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.hex.state import ByteEdits
+from shardscope.views.inspector.panel import Numbers
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.plain_text import tip
@@ -265,6 +267,7 @@ class EditShell(QObject):
         session: Session,
         bytes_: HexPanel,
         objects: ObjectPanel,
+        numbers: Numbers,
         in_sandbox: SandboxShell,
         notices: Notices,
         line: StatusLine,
@@ -272,6 +275,7 @@ class EditShell(QObject):
     ) -> None:
         super().__init__(window)
         self._session, self._bytes, self._sandbox = session, bytes_, in_sandbox.sandbox
+        self._numbers = numbers
         self._notices, self._window = notices, window
         self._top = 0
         self._typed_shown = False
@@ -316,6 +320,8 @@ class EditShell(QObject):
             (actions.fill.triggered, lambda _: self.ask_fill()),
             (actions.replace.triggered, lambda _: self.ask_replace()),
             (state.read_only, lambda: self._refuse(self._why_not())),
+            (self._numbers.cellDoubleClicked, lambda *_: None if self.edits else self._refuse(self._why_not())),
+            (self._numbers.typed, self._put_number),
             (session.closed, lambda: self.actions.set_selected(0)),
         ):
             signal.connect(slot)
@@ -415,6 +421,7 @@ class EditShell(QObject):
             self._window.setWindowModified(self._session.documents.unsaved)
             self._session.documents.changed.emit()
         state.set_edits(edits)
+        self._numbers.set_editable(edits is not None)
         while edits is not None and self._refused:
             self._notices.clear(self._refused.pop())
         actions = self._bytes.actions_
@@ -433,7 +440,15 @@ class EditShell(QObject):
         self._refused.add(why)
         self._session.say(why, failed=True)
 
-    # --- paste, fill, replace ---
+    # --- numbers, paste, fill, replace ---
+
+    def _put_number(self, kind: str, text: str) -> None:
+        at = self._bytes.state.selection.span.start
+
+        def make() -> tuple[list[tuple[int, bytes]], str]:
+            return [(at, parse_number(f"{kind}:{text}").value)], self.tr("{0} typed at {1}").format(text, at)
+
+        self._put(make)
 
     def _put(self, make: Callable[[], tuple[list[tuple[int, bytes]], str]]) -> None:
         edits = self.edits
@@ -488,9 +503,9 @@ class EditShell(QObject):
         if not len(hits) or hits.source:
             self._session.message.emit(self.tr("Search first (Ctrl+F), then replace all hits"))
             return None
-        if hits.count > len(hits):
+        if hits.more or hits.count > len(hits):
             text = self.tr("{0} hits, {1} listed: narrow the search")
-            self._session.message.emit(text.format(f"{hits.count:,}", f"{len(hits):,}"))
+            self._session.message.emit(text.format(hits.counted, f"{len(hits):,}"))
             return None
         words = self.tr('Replace {0} of {1} with the same number of bytes (hex, or "text"):')
         text = words.format(plural(len(hits), "hit"), hits.what)

@@ -227,7 +227,10 @@ class MainWindow(QMainWindow):
         ):
             session.documents.keep_view(name, view)
         self.giving_way = CompactLayout(session, self.panels, self.hex, self)
-        self.changing = EditShell(session, self.hex, self.objects, self.sandbox_shell, notices, self.line, self)
+        numbers = self.panels.panel(Inspector).numbers
+        self.changing = EditShell(
+            session, self.hex, self.objects, numbers, self.sandbox_shell, notices, self.line, self
+        )
         compare = self.comparing.show
         self.teaching = Teaching(session, self.panels, self.hex, notices, settings, compare, self)
         pack, salvage = self.new_shards.ask_new, self.sandbox_shell.actions.salvage
@@ -422,7 +425,7 @@ def _edit_menu(w: MainWindow) -> Menu:
             LINE,
             [bytes_.copy, Menu("Copy &as", bytes_.copies), bytes_.copy_offset],
             [objects.copy_keys, objects.copy_rows, objects.copy_json, objects.copy_files],
-            [bytes_.paste, bytes_.fill, bytes_.replace],
+            [bytes_.save, bytes_.paste, bytes_.fill, bytes_.replace],
             LINE,
             [bytes_.select_field, bytes_.select_record, bytes_.select_section, bytes_.note],
             LINE,

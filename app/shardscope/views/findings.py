@@ -23,7 +23,7 @@ from shardscope.session.jobs import Job
 from shardscope.session.session import Session
 from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.table import Column, RowTable, TableModel, TableOrText, context_menu
 from shardscope.widgets.wrap_text import WrapText
@@ -94,8 +94,7 @@ class FindingsTable(QWidget):
         self._job: Job | None = None
         self.model = FindingModel()
         self.buttons = {depth: self._button(depth) for depth in Depth}
-        self.state = WrapText()
-        self.state.setObjectName("findingsState")
+        self.state = made(WrapText(), "findingsState")
         self.progress = QProgressBar(self)
         self.progress.setFixedWidth(120)
         self.progress.setAccessibleName(self.tr("Progress of the verification"))

@@ -18,7 +18,7 @@ from shardscope.session.session import Session
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.table import Column, RowTable, TableModel, TableOrText, context_menu, visible_rows
 
 _PATH = 2
@@ -58,8 +58,7 @@ class HitsTable(QWidget):
         super().__init__(parent)
         self._session = session
         self.model = HitModel()
-        self.state = Elided(greedy=True, parent=self)
-        self.state.setObjectName("hitsState")
+        self.state = made(Elided(greedy=True, parent=self), "hitsState")
         self.state.setContentsMargins(8, 6, 8, 6)
         self.table = RowTable(self.model, self, "hitsTable", self.tr("Hits of the search"), self._select, self.menu_of)
         self.setFocusProxy(self.table)

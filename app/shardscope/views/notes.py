@@ -28,7 +28,7 @@ from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.note_flag import BOOKMARK, FLAG
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.table import Column, Entry, RowTable, TableModel, TableOrText, context_menu
@@ -42,8 +42,7 @@ class NoteDialog(QDialog):
 
     def __init__(self, span: Span, place: str, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("noteDialog")
-        self.setWindowTitle(self.tr("Edit note") if text else self.tr("Add note"))
+        made(self, "noteDialog", windowTitle=self.tr("Edit note") if text else self.tr("Add note"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._span = span
         where = Elided(greedy=True, parent=self)
@@ -168,8 +167,7 @@ class NotesPanel(QWidget):
         self.beside.setObjectName("notesBeside")
         self.beside.setToolTip(self.tr("Store the notes in FILE.notes.json, next to the file"))
         self.beside.clicked.connect(self._notes.set_beside)
-        self.state = Elided(greedy=True, parent=self)
-        self.state.setObjectName("notesState")
+        self.state = made(Elided(greedy=True, parent=self), "notesState")
         self.state.setContentsMargins(8, 2, 8, 4)
         self._body = TableOrText(self.table, self)
         self.empty = self._body.label
@@ -190,8 +188,7 @@ class NotesPanel(QWidget):
         return action
 
     def _button(self, text: str, name: str, act: Callable[[], object]) -> QPushButton:
-        button = QPushButton(text, self)
-        button.setObjectName(name)
+        button = made(QPushButton(text, self), name)
         button.clicked.connect(lambda _=False: act())
         return button
 

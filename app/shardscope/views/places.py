@@ -61,7 +61,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import cut_text
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.sample_names import sample_title
 from shardscope.widgets.table import Index, context_menu
@@ -218,9 +218,7 @@ class PlaceList(QListView):
 
     def __init__(self, model: PlaceModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("placeList")
-        self.setAccessibleName(self.tr("Places"))
-        self.setFrameShape(QFrame.Shape.NoFrame)
+        made(self, "placeList", accessibleName=self.tr("Places"), frameShape=QFrame.Shape.NoFrame)
         self.setUniformItemSizes(True)
         self.setMouseTracking(True)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -355,16 +353,13 @@ class PlacesPanel(QWidget):
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("places")
-        self.setAccessibleName(self.tr("Places"))
+        made(self, "places", accessibleName=self.tr("Places"))
         self._session = session
         self._settings = settings
         self._near: Sequence[PlaceEntry] = ()
         self._status = ""
         self.browsing = FolderBrowser(session, self)
-        self.groups = QComboBox(self)
-        self.groups.setObjectName("placeGroups")
-        self.groups.setAccessibleName(self.tr("Kinds of places"))
+        self.groups = made(QComboBox(self), "placeGroups", accessibleName=self.tr("Kinds of places"))
         self.groups.addItems([group.title for group in Group])
         self.filter = QLineEdit(self)
         self.filter.setPlaceholderText(self.tr("Filter by name"))

@@ -26,7 +26,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.request_costs import PRICES, Price, Totals, price_called, seconds_text
 from shardscope.widgets.strip_paint import paint_swatch
 from shardscope.widgets.table import CellDelegate, Column, Index, RowTable, TableModel, context_menu, visible_rows
@@ -344,15 +344,11 @@ class RequestLogPanel(QWidget):
         self._set_request_log(session.documents.request_log)
 
     def _line(self, name: str) -> Elided:
-        line = Elided(greedy=True, parent=self)
-        line.setObjectName(name)
+        line = made(Elided(greedy=True, parent=self), name)
         return line
 
     def _button(self, text: str, tip: str) -> QToolButton:
-        button = QToolButton(self)
-        button.setText(text)
-        button.setToolTip(tip)
-        return button
+        return made(QToolButton(self), text=text, toolTip=tip)
 
     def _price_menu(self) -> QMenu:
         menu = QMenu(self)

@@ -38,13 +38,14 @@ _LEAST_NAME, _MOST_NAME = 44, 130
 
 
 class Command(Enum):
-    """Links that are no bytes: the row of the selected field in the format reference, and loading the index."""
+    """Links that are no bytes; `FORMAT_PAGE` is the row of the selected field in the format reference."""
 
     FORMAT_PAGE = "format page"
     LOAD_INDEX = "load index"
+    CHECKSUMS = "checksums"
 
 
-Link = Span | ExternalBytes | Command
+Link = Span | ExternalBytes | Command | str  # A `str` is copied.
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +204,7 @@ class DetailsPage(ResourceFreeText):
         cursor = self.cursorForPosition(event.pos()) if by_mouse else self.textCursor()
         row = self._row_at(cursor)
         link = row.link if row is not None else None
-        go = link is not None and (self.tr("&Go there"), lambda: self.followed.emit(link))
+        go = link is not None and not isinstance(link, str) and (self.tr("&Go there"), lambda: self.followed.emit(link))
         menu = context_menu(self, [go, (self.tr("&Copy"), lambda: self._copy(cursor))])
         menu.popup(event.globalPos() if by_mouse else self.mapToGlobal(QPoint(0, 0)))
 

@@ -79,7 +79,7 @@ def by_mouse(person: Person, wanted: Wanted, folder: Path) -> None:
     person.click("topFind")
     person.take_focus()
     person.until(lambda state: state["focus"] == "searchField", "the search")
-    person.type("00")
+    person.type("00 00")
     person.click("searchNext")
     person.until(lambda state: state["search"] != "", "a hit")
     person.look("search")

@@ -176,6 +176,50 @@ def test_typing_into_a_read_only_file_says_how_to_allow_it(window: MainWindow, f
 
 
 @pytest.mark.thorough
+def test_numbers_under_the_caret_are_typed(window: MainWindow, file: Path) -> None:
+    numbers, state, before = window.panels.panel(Inspector).numbers, window.hex.state, file.read_bytes()
+    rows = {numbers.item(row, 0).text(): row for row in range(numbers.rowCount())}
+
+    def type_number(kind: str, column: int, text: str) -> None:
+        at(window, 1500)
+        numbers.editItem(numbers.item(rows[kind], column))
+        (editor,) = numbers.findChildren(QLineEdit)
+        editor.setText(text)
+        QTest.keyClick(editor, Qt.Key.Key_Return)
+        until(lambda: not numbers.findChildren(QLineEdit))
+
+    window.show_part("inspector")
+    at(window, 1500)
+    middle = numbers.visualItemRect(numbers.item(rows["u16"], 1)).center()
+    for click in (QTest.mouseClick, QTest.mouseDClick):
+        click(numbers.viewport(), Qt.MouseButton.LeftButton, pos=middle)
+    assert "Allow changes" in window.notices.text
+    window.changing.actions.allow.trigger()
+    for kind, column, text, data in (
+        ("u16", 1, "513", b"\1\2"),
+        ("u16", 2, "0x0201", b"\2\1"),
+        ("u64 be", 1, "258", bytes(6) + b"\1\2"),
+    ):
+        type_number(kind, column, text)
+        until(lambda data=data: [state.byte_at(1500 + number) for number in range(len(data))] == list(data))
+        window.changing.typed.undo()
+        until(lambda: state.byte_at(1500) == before[1500])
+    type_number("u16", 1, "70000")
+    assert "'70000' does not fit a u16" in window.notices.text
+    assert not window.changing.typed.changes
+
+
+def test_selected_bytes_are_saved(window: MainWindow, file: Path, tmp_path: Path) -> None:
+    at(window, 1500, 1700)
+    dialog = window.hex.actions_.ask_save()
+    assert Path(dialog.selectedFiles()[0]) == tmp_path / "small-0x5dc-0x6a4.bin"
+    dialog.fileSelected.emit(str(tmp_path / "part"))
+    dialog.close()
+    until(lambda: "200 bytes saved" in window.notices.text)
+    assert (tmp_path / "part").read_bytes() == file.read_bytes()[1500:1700]
+
+
+@pytest.mark.thorough
 def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(window: MainWindow, file: Path) -> None:
     before = file.read_bytes()
     actions, typed = window.changing.actions, window.changing.typed

@@ -258,6 +258,7 @@ SWH = (
     Row("Edit > Copy as > Copy as shardcore command", copies("shardcore "), at(0, 8)),
     Row("Edit > Copy as > Copy as Python lines", copies("import shardcore"), at(0, 8)),
     Row("Edit > Copy offset", copies("0x20"), at(32, 40)),
+    Row("Edit > Save selected bytes as…", FILE_DIALOG),
     Row("Edit > Copy keys", lambda _: len(clipboard().text()) == 64),
     Row("Edit > Copy rows", lambda _: clipboard().text().startswith("row\tkey\t")),
     Row("Edit > Copy as JSON", copies('"key": "')),

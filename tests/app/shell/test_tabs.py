@@ -21,6 +21,7 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.startup.single_instance import Handover
+from shardscope.views.hits import HitsTable
 from tests.app.shell.conftest import opened
 
 
@@ -170,7 +171,11 @@ def test_the_tabs_are_reached_and_used_by_keys(two: MainWindow, qtbot: QtBot) ->
 
 
 @pytest.mark.thorough
-def test_a_tab_comes_back_as_it_was(two: MainWindow) -> None:
+def test_a_tab_comes_back_as_it_was(two: MainWindow, qtbot: QtBot) -> None:
+    hits = two.panels.panel(HitsTable)
+    two.hex.search.look_for("Text", "shard")
+    qtbot.waitUntil(lambda: hits.model.rowCount() > 0)
+    found = hits.model.rowCount()
     two.hex.state.scroll_to(0x4000)
     top = two.hex.state.visible_bytes[0]
     two.objects.show_only("size:>100")
@@ -186,11 +191,13 @@ def test_a_tab_comes_back_as_it_was(two: MainWindow) -> None:
     two.session.documents.step(1)
     settle(two, 20)
     assert (two.objects.filter.text(), two.objects.model.rowCount(), two.notices.text) == ("", 13, "")
+    assert hits.model.rowCount() == 0
     two.tree.collapse_all()
     two.show_part("inspector")
     two.session.documents.step(1)
     settle(two, 20)
     assert two.hex.state.visible_bytes[0] == top
+    assert hits.model.rowCount() == two.hex.search.hits.count == found
     assert (two.objects.filter.text(), two.objects._view.order) == ("size:>100", "size")
     assert two.objects.model.rowCount() == rows
     assert two.tree.isExpanded(two.tree.nodes.index(0, 0, two.tree.nodes.index(0, 0)))

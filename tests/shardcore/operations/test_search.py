@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,11 +12,11 @@ import shardcore
 from shardcore import BytesSource, Cancelled, Span, UsageError
 from shardcore.operations.search import (
     MANY,
-    Hits,
     Pattern,
     find_any,
     find_in,
     find_next,
+    parse_expression,
     parse_hex,
     parse_number,
     parse_numbers,
@@ -62,18 +64,19 @@ def test_what_is_no_pattern_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "order", "value"),
+    ("text", "value"),
     [
-        ("512", "u16", ">", "0200"),
-        ("0x200", "u16", "<", "0002"),
-        ("-1", "i64", "<", "ff" * 8),
-        ("u32be:7", "u8", "<", "00000007"),
-        ("f32le:1.5", "u64", ">", "0000c03f"),
-        ("18446744073709551615", "u64", ">", "ff" * 8),
+        ("u16be:512", "0200"),
+        ("u16:0x200", "0002"),
+        ("i64le:-1", "ff" * 8),
+        ("f32le:1.5", "0000c03f"),
+        ("u64be:18446744073709551615", "ff" * 8),
     ],
 )
-def test_numbers(text: str, kind: str, order: str, value: str) -> None:
-    assert parse_number(text, kind, order).value.hex() == value
+def test_numbers(text: str, value: str) -> None:
+    assert parse_number(text).value.hex() == value
+    with pytest.raises(UsageError):
+        parse_number(f"u8:{text}")
 
 
 def test_text_is_searched_in_its_encoding() -> None:
@@ -107,32 +110,68 @@ def test_very_many_hits_are_all_found(text: str) -> None:
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
 def test_hits_on_chunk_borders_are_found_once(chunk: int) -> None:
     source = BytesSource(b"abcabcabcab" * 3)
-    assert search(source, parse_text("abca"), quiet, chunk=chunk).offsets == (0, 3, 6, 11, 14, 17, 22, 25, 28)
+    hits = search(source, [parse_text("abca")], quiet, chunk=chunk)
+    assert hits.found.offsets.tolist() == [0, 3, 6, 11, 14, 17, 22, 25, 28]
 
 
-@given(start=st.integers(0, 33), chunk=st.integers(1, 40))
-def test_a_search_goes_around_once(start: int, chunk: int) -> None:
-    """From any start all hits are found: those from the start on first, then the others."""
-    source = BytesSource(b"abcabcabcab" * 3)
-    every = slow_find(source.data, parse_text("ab"))
-    hits = search(source, parse_text("ab"), quiet, start=start, chunk=chunk)
-    ahead = [offset for offset in every if offset >= start]
-    wanted = (*ahead, *(offset for offset in every if offset < start))
-    assert hits == Hits(wanted, len(every), len(ahead), (0,) * len(every))
+@given(start=st.integers(0, 33), chunk=st.integers(1, 40), backward=st.booleans())
+def test_a_search_goes_around_once(start: int, chunk: int, backward: bool) -> None:
+    """From any start, all hits are passed once before the first one comes back."""
+    source, pattern = BytesSource(b"abcabcabcab" * 3), parse_text("ab")
+    every = slow_find(source.data, pattern)
+    wanted = sorted(every, key=lambda offset: (offset < start, offset))
+    at = start
+    for offset in reversed(wanted) if backward else wanted:
+        hit = find_next(source, [pattern], quiet, at, backward=backward, chunk=chunk)
+        assert hit.span.start == offset
+        at = offset + (not backward)
 
 
 def test_hits_stream_in_and_are_counted_beyond_the_limit() -> None:
-    """Hits of each chunk are reported while the search goes on, also beyond the limit."""
+    """Hits of each chunk are reported while the search goes on, also beyond the limit, unless it ends there."""
     told: list[list[int]] = []
     keep = lambda at: told.append(at.tolist())  # noqa: E731
-    hits = search(BytesSource(b"a..a..a..a"), parse_text("a"), quiet, found=keep, limit=1, chunk=4)
-    assert (told, len(hits.offsets), hits.count) == ([[0, 3], [6], [9]], 1, 4)
+    source, patterns = BytesSource(b"a..a..a..a"), [parse_text("a")]
+    hits = search(source, patterns, quiet, found=keep, limit=1, chunk=4)
+    assert (told, len(hits.found.offsets), hits.count, hits.more) == ([[0, 3], [6], [9]], 1, 4, False)
+    hits = search(source, patterns, quiet, limit=2, ends=True, chunk=4)
+    assert (hits.found.offsets.tolist(), hits.count, hits.more) == ([0, 3], 2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "data", "offsets"),
+    [
+        ("SwH", "utf-8", b"swh.SWH.s7h.Sw\xc8", [0, 4]),
+        ("ÄÖ", "utf-8", "äö ÄÖ ÄO".encode(), [0, 5]),
+        ("ab", "utf-16-le", "aB.Ab".encode("utf-16-le"), [0, 6]),
+        pytest.param("пРЫ", "utf-8", "прыПРЫ".encode(), [0, 6], marks=pytest.mark.thorough),
+        ("a1@[", "utf-8", b"A1@[a1`{a1@[", [0, 8]),
+    ],
+)
+def test_case_is_ignored_on_request(text: str, encoding: str, data: bytes, offsets: list[int]) -> None:
+    hits = search(BytesSource(data), [parse_text(text, encoding, match_case=False)], quiet)
+    assert hits.found.offsets.tolist() == offsets
+
+
+@pytest.mark.thorough
+def test_expressions() -> None:
+    data = b"shard_1 SHARD_22\nx\x00\x00\x00y" + bytes(40) + b"shard_333"
+    every = list(re.finditer(rb"(?s)shard_\d+|\0{2,}.", data))
+    for chunk in (7, 1000):
+        hits = search(BytesSource(data), [parse_expression(r"shard_\d+|\x00{2,}.")], quiet, chunk=chunk)
+        assert hits.found.offsets.tolist() == [match.start() for match in every]
+        assert hits.found.sizes.tolist() == [len(match[0]) for match in every]
+    hit = find_next(BytesSource(data), [parse_expression("^x.*Y", match_case=False)], quiet, 0)
+    assert (hit.span, hit.around) == (Span("", 17, 22), False)
+    assert find_next(BytesSource(data), [parse_expression("a*")], quiet, 0).span == Span("", 2, 3), "never empty"
+    with pytest.raises(UsageError, match="invalid regular expression"):
+        parse_expression("a{99999999999}")
 
 
 def test_progress_covers_the_source_and_stops_the_search() -> None:
     source = CountingSource(bytes(1000))
     told: list[tuple[int, int]] = []
-    search(source, parse_hex("01"), lambda *args: told.append(args), start=500, chunk=100)
+    search(source, [parse_hex("01")], lambda *args: told.append(args), chunk=100)
     assert told == [(done, 1000) for done in (*range(0, 1000, 100), 1000)]
     source.ranges.clear()
 
@@ -141,20 +180,20 @@ def test_progress_covers_the_source_and_stops_the_search() -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        search(source, parse_hex("01"), stop, chunk=100)
+        search(source, [parse_hex("01")], stop, chunk=100)
     assert len(source.ranges) == 3
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 5, 100])
 def test_the_next_hit_and_the_one_before(chunk: int) -> None:
     source = BytesSource(b"..ab..ab..")
-    pattern = parse_text("ab")
+    pattern = [parse_text("ab")]
     assert (find_next(source, pattern, quiet, 2, chunk=chunk) or ())[:2] == (Span("", 2, 4), False)
     assert (find_next(source, pattern, quiet, 3, chunk=chunk) or ())[:2] == (Span("", 6, 8), False)
     assert (find_next(source, pattern, quiet, 7, chunk=chunk) or ())[:2] == (Span("", 2, 4), True)
     assert (find_next(source, pattern, quiet, 6, backward=True, chunk=chunk) or ())[:2] == (Span("", 2, 4), False)
     assert (find_next(source, pattern, quiet, 2, backward=True, chunk=chunk) or ())[:2] == (Span("", 6, 8), True)
-    assert find_next(source, parse_text("x"), quiet, 5, chunk=chunk) is None
+    assert find_next(source, [parse_text("x")], quiet, 5, chunk=chunk) is None
     assert find_next(BytesSource(b""), pattern, quiet, 0, chunk=chunk) is None
 
 
@@ -191,18 +230,17 @@ def test_the_widest_number_is_told(chunk: int) -> None:
     data = bytes(5) + (512).to_bytes(8, "big") + b"\x55" * 4 + (512).to_bytes(4, "little") + b"\x55"
     patterns = parse_numbers("512")
     hits = search(BytesSource(data), patterns, quiet, chunk=chunk)
-    told = [(offset, patterns[number].name) for offset, number in zip(hits.offsets, hits.which, strict=True)]
+    told = [(offset, patterns[number].name) for offset, _, number in zip(*hits.found, strict=True)]
     assert told == [(5, "u64 big-endian"), (17, "u32 little-endian")]
     found = find_next(BytesSource(data), patterns, quiet, 6, chunk=chunk)
     assert (found.span, found.pattern.name) == (Span("", 17, 21), "u32 little-endian")
-    offsets, _ = find_any(data, patterns)
-    assert offsets.tolist() == [5, 17]
+    assert find_any(data, patterns).offsets.tolist() == [5, 17]
 
 
 def test_damaged_objects_are_passed_over() -> None:
     with shardcore.open("resources/samples/xorb/damaged.xorb") as shard:
         shard.load_index()
         rows: list[int] = []
-        list(search_contents(shard, parse_text("a"), lambda *_: None, unreadable=lambda row, _: rows.append(row)))
+        list(search_contents(shard, [parse_text("a")], lambda *_: None, unreadable=lambda row, _: rows.append(row)))
         assert rows
         assert len(rows) < len(shard.objects)

@@ -41,7 +41,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_file, ask_folder
 from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.table import Column, RowTable, TableModel
 
 I64 = NDArray[np.int64]
@@ -240,12 +240,10 @@ class DiffWindow(QDialog):
         self.jobs.setParent(self)
         self.compared: ComparedPair | None = None
         self._number: int | None = None
-        self.setObjectName("diffWindow")
-        self.setWindowTitle(self.tr("{0} and {1}").format(*(request.name for request in requests)))
+        made(self, "diffWindow", windowTitle=self.tr("{0} and {1}").format(*(request.name for request in requests)))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowFlag(Qt.WindowType.WindowMaximizeButtonHint)
-        self.bar = QScrollBar(Qt.Orientation.Vertical, self)
-        self.bar.setObjectName("diffScroll")
+        self.bar = made(QScrollBar(Qt.Orientation.Vertical, self), "diffScroll")
         self.state = AlignedState(self.jobs, self.bar, self)
         self._make_tables()
         self._make_buttons()
@@ -276,8 +274,7 @@ class DiffWindow(QDialog):
         for table in (self.table, fields, members):
             table.setAlternatingRowColors(True)
             table.setTabKeyNavigation(False)
-        self.facts = QTabWidget(self)
-        self.facts.setObjectName("diffFacts")
+        self.facts = made(QTabWidget(self), "diffFacts")
         self.facts.setDocumentMode(True)
         self.facts.addTab(fields, self.tr("Fields"))
         self.facts.addTab(members, self.tr("Shards"))
@@ -289,10 +286,7 @@ class DiffWindow(QDialog):
         self.headline.setObjectName("diffHeadline")
         self.headline.setFont(sized(self.headline.font(), LARGE))
         self.line.setObjectName("diffLine")
-        self.progress = QProgressBar(self)
-        self.progress.setObjectName("diffProgress")
-        self.progress.setAccessibleName(self.tr("Progress"))
-        self.progress.setTextVisible(False)
+        self.progress = made(QProgressBar(self), "diffProgress", accessibleName=self.tr("Progress"), textVisible=False)
         self.progress.setMaximumWidth(160)
         self.cancel = self._button(self.tr("&Cancel"), "diffCancel", "", self.jobs.cancel)
         hint = self.tr("Reads all contents from the server")
@@ -318,10 +312,7 @@ class DiffWindow(QDialog):
             self.chips[kind] = chip
 
     def _button(self, text: str, name: str, hint: str, act: Callable[[], object]) -> QPushButton:
-        button = QPushButton(text, self)
-        button.setObjectName(name)
-        button.setToolTip(hint)
-        button.setAutoDefault(False)
+        button = made(QPushButton(text, self), name, toolTip=hint, autoDefault=False)
         button.clicked.connect(lambda _: act())
         return button
 
@@ -338,8 +329,7 @@ class DiffWindow(QDialog):
     def _split(
         self, name: str, orientation: Qt.Orientation, one: QWidget, other: QWidget, sizes: list[int]
     ) -> QSplitter:
-        split = QSplitter(orientation, self)
-        split.setObjectName(name)
+        split = made(QSplitter(orientation, self), name)
         split.setChildrenCollapsible(False)
         split.addWidget(one)
         split.addWidget(other)
@@ -566,8 +556,7 @@ class CompareShards(QObject):
         super().__init__(parent)
         self._session, self._window = session, parent
         self.windows: list[DiffWindow] = []
-        self.menu = QMenu(self.tr("&Diff with"), parent)
-        self.menu.setObjectName("compareWith")
+        self.menu = made(QMenu(self.tr("&Diff with"), parent), "compareWith")
         self.menu.setToolTipsVisible(True)
         title = self.tr("Diff with")
         self._add(self.tr("&File…"), "Ctrl+Alt+D", lambda: ask_file(parent, title, self.compare_path))

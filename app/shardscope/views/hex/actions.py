@@ -6,18 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QPoint, Qt, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
+from PySide6.QtWidgets import QFileDialog, QInputDialog, QMenu, QWidget
 
-from shardcore import Cancelled, Node, Source, Span
+from shardcore import Node, Shard, Span
 from shardcore.model.details import OpenedWith, curl_command, explain_command, read_lines, record_size
 from shardcore.model.node import nearest_row
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural, shown
 from shardscope.session.byte_marks import section_at
-from shardscope.session.display_text import CopyAs, TooMuchToCopy, check_size, copied, cut_middle, error_text
+from shardscope.session.byte_pages import pieces_of
+from shardscope.session.display_text import CopyAs, TooMuchToCopy, check_size, copied, cut_middle
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
 from shardscope.views.hex.address_bar import AddressBar
@@ -28,6 +30,8 @@ from shardscope.views.hex.tabs import DrawingPlace, stored_span
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts
 from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.file_dialogs import ask_target
+from shardscope.widgets.layouts import made
 from shardscope.widgets.save_picture import add_picture
 
 Keys = str | QKeySequence.StandardKey
@@ -66,13 +70,15 @@ class HexActions(QObject):
         self.copy_curl = act(self.tr("Copy as c&url command"), partial(self._copy_line, curl_command))
         self.copy_curl.setVisible(False)
         self.copy_offset = act(self.tr("Copy &offset"), self._copy_offset, "Ctrl+Alt+C")
+        self.save = act(self.tr("Sa&ve selected bytes as…"), self.ask_save)
         self.paste = act(self.tr("&Paste over"), None, standard.Paste)
         self.fill = act(self.tr("F&ill…"))
         self.replace = act(self.tr("Replace all &hits…"), None, "Ctrl+H")
         self.select_field = act(
             self.tr("Select &field"), lambda: state.select_field(state.selection.caret), "Ctrl+Shift+F"
         )
-        self.select_record = act(self.tr("Select &record"), self._select_record, "Ctrl+Shift+R")
+        record = lambda: session.select_span(Span(state.name, *state.frames[1]))  # noqa: E731
+        self.select_record = act(self.tr("Select &record"), record, "Ctrl+Shift+R")
         self.select_section = act(self.tr("Select &section"), self._select_section, "Ctrl+Shift+S")
         self.note = act(self.tr("Add &note…"), None, "Ctrl+B")
         self.next_note = act(self.tr("Ne&xt note"), None, "F4")
@@ -112,7 +118,8 @@ class HexActions(QObject):
 
     def set_open(self, is_open: bool) -> None:
         for action in (
-            *(self.copy, *self.copies, self.copy_offset, self.select_field, self.select_section, self.find_these),
+            *(self.copy, *self.copies, self.copy_offset, self.save),
+            *(self.select_field, self.select_section, self.find_these),
             *(self.references, self.goto, self.find, self.find_next, self.find_previous),
             *(self.letters, self.fields, self.fold, self.larger, self.smaller),
         ):
@@ -189,10 +196,6 @@ class HexActions(QObject):
         if (inner := self._inner) is not None:
             self._session.open_inside(inner)
 
-    def _select_record(self) -> None:
-        if len(self._state.frames) > 1:
-            self._session.select_span(Span(self._state.name, *self._state.frames[1]))
-
     def _select_section(self) -> None:
         section = section_at(self._state.sections, self._state.selection.caret)
         if section is not None:
@@ -201,8 +204,7 @@ class HexActions(QObject):
     # --- copying ---
 
     def _copy(self, form: CopyAs = CopyAs.SEEN) -> None:
-        state, session = self._state, self._session
-        span, rows = state.selection.span, state.layout
+        session, span, rows = self._session, self._state.selection.span, self._state.layout
         if not span.size:
             return
         try:
@@ -211,19 +213,13 @@ class HexActions(QObject):
             session.say(str(error), failed=True)
             return
 
-        def work(source: Source, job: Job) -> str:
-            data = source.read(span.start, span.stop)
+        def work(shard: Shard, job: Job) -> str:
+            data = shard.bytes_of(span.source).read(span.start, span.stop)
             job.check()
             return copied(data, form, start=span.start, width=rows.width, lead=rows.lead, digits=rows.digits)
 
-        def done(text: str | None, error: BaseException | None) -> None:
-            if text is not None:
-                said = self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value)
-                self._copy_text(text, said)
-            elif not isinstance(error, Cancelled):
-                session.say(self.tr("Cannot copy: {0}").format(error_text(error)), failed=True)
-
-        state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
+        said = self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value)
+        session.ask(work, partial(self._copy_text, said=said), failed=self.tr("Cannot copy"), key=("copy", self))
 
     def _copy_line(self, form: LineForm) -> None:
         request = self._session.request
@@ -239,6 +235,31 @@ class HexActions(QObject):
     def _copy_text(self, text: str, said: str) -> None:
         copy_lines(text)
         self._session.message.emit(said)
+
+    # --- saving ---
+
+    def ask_save(self) -> QFileDialog | None:
+        request, span = self._session.request, self._state.selection.span
+        if not span.size:
+            return None
+        name = f"{Path(request.name).stem}-{span.start:#x}-{span.stop:#x}.bin"
+        save, start = lambda path: self.save_to(Path(path), span), str(request.folder)
+        return ask_target(self._panel, self.tr("Save selected bytes"), save, name=name, start=start)
+
+    def save_to(self, path: Path, span: Span) -> None:
+        session = self._session
+
+        def work(shard: Shard, job: Job) -> int:
+            from shardcore.writing.temporary import write_whole
+
+            return write_whole(path, pieces_of(shard.bytes_of(span.source), span, job.progress), force=True)
+
+        def go() -> None:
+            saved = self.tr("{0} saved: {1}").format(plural(span.size, "byte"), path)
+            take = lambda _: session.say(saved)  # noqa: E731
+            session.ask(work, take, failed=self.tr("Cannot save the bytes"), title=f"Save {path.name}")
+
+        session.with_consent("Saving the bytes", span.size, go)
 
     # --- menus ---
 
@@ -257,7 +278,7 @@ class HexActions(QObject):
         menu = QMenu(self._panel)
         menu.addAction(self.copy)
         menu.addMenu(self.tr("Copy &as")).addActions(self.copies)
-        menu.addActions([self.copy_offset, self.paste, self.fill])
+        menu.addActions([self.copy_offset, self.save, self.paste, self.fill])
         menu.addSeparator()
         menu.addActions([self.select_field, self.select_record, self.select_section])
         menu.addActions([self.follow, self.references, self.decoded, self.inside, self.note])
@@ -354,8 +375,7 @@ class RowChoice(QObject):
         rows.addAction(self.tr("&Other…"), self.ask)
 
     def ask(self) -> QInputDialog:
-        dialog = QInputDialog(self._state.area)
-        dialog.setObjectName("rowWidth")
+        dialog = made(QInputDialog(self._state.area), "rowWidth")
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setInputMode(QInputDialog.InputMode.IntInput)
         dialog.setIntRange(1, MAX_WIDTH)

@@ -20,7 +20,7 @@ from shardscope.session.display_text import cut_middle, offset_words
 from shardscope.session.lookup import LEAST_PREFIX
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import tip
 
 MOST_NAMES = 8
@@ -160,15 +160,13 @@ class AddressBar(QWidget):
         self.field.setClearButtonEnabled(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         # Inside the field, so that nothing beside it moves.
-        self.preview = Elided(greedy=True, parent=self.field)
-        self.preview.setObjectName("addressPreview")
+        self.preview = made(Elided(greedy=True, parent=self.field), "addressPreview")
         self.preview.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.preview.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.preview.hide()
         self._offers = QStandardItemModel(self)
         self.completer = QCompleter(self._offers, self)
-        self.list = QListView()
-        self.list.setObjectName("addressOffers")
+        self.list = made(QListView(), "addressOffers")
         self.completer.setPopup(self.list)
         PressThrough(self.list)
         self.completer.setCompletionRole(_TEXT)

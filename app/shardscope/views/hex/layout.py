@@ -17,7 +17,7 @@ from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPolygonF
 
 from shardcore import Cancelled, FieldRole, Section, SectionRole
 from shardcore.model.text import plural
-from shardcore.operations.search import Pattern, find_in
+from shardcore.operations.search import Pattern, Searched, find_in
 from shardscope.session.byte_marks import Proposed, Range, sections_in
 from shardscope.session.byte_pages import PAGE, BytePage, PageCache, PageState, Readable
 from shardscope.session.display_text import GROUP, offset_words
@@ -348,10 +348,10 @@ def fold_text(rows: int, value: int, *, more: bool = False, hits: int = 0) -> st
     return f"{least}{plural(rows, 'row')} of {value:02x}{found}"
 
 
-def hits_inside(patterns: Sequence[Pattern], value: int, size: int) -> int:
-    """Return the number of hits in `size` bytes of one value; the longest matching pattern counts."""
-    row = bytes([value])
-    longest = max((one.size for one in patterns if len(find_in(row * one.size, one))), default=size + 1)
+def hits_inside(patterns: Sequence[Searched], value: int, size: int) -> int:
+    """Return the number of hits in `size` bytes of one value; the longest matching pattern counts, no expression."""
+    row, plain = bytes([value]), [one for one in patterns if isinstance(one, Pattern)]
+    longest = max((one.size for one in plain if len(find_in(row * one.size, one))), default=size + 1)
     return max(size - longest + 1, 0)
 
 

@@ -180,9 +180,6 @@ class Overview(QWidget):
     def _label_height(self) -> float:
         return QFontMetricsF(self.font()).height()
 
-    def _strip(self) -> QRectF:
-        return QRectF(_MARGIN, _TOP + self._label_height() + LABEL_GAP, self._scale.width, STRIP_HEIGHT)
-
     def _page_changed(self, name: str, number: int) -> None:
         if name == self._state.name:
             self.update()
@@ -194,11 +191,11 @@ class Overview(QWidget):
         colours = theme.of(self)
         painter.fillRect(self.rect(), colours.window)
         if self._size:
-            name, strip = self._state.name, self._strip()
+            name, top = self._state.name, _TOP + self._label_height() + LABEL_GAP
+            strip = QRectF(_MARGIN, top, self._scale.width, STRIP_HEIGHT)
             arrows = arrows_in(self._state.arrows, name)
             paint_strip(painter, colours, self._scale, strip, self.label if not arrows else None)
             self._paint_loaded(painter, colours, strip)
-            self._paint_hits(painter, colours, strip)
             self._paint_marks(painter, colours, strip)
             self._paint_view(painter, colours, strip)
             for x in self._note_xs:
@@ -242,13 +239,10 @@ class Overview(QWidget):
         )
         return union((*self._state.pages.loaded(self._state.name), *whole))
 
-    def _paint_hits(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
+    def _paint_marks(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
         for x in self._hit_xs:
             painter.fillRect(QRectF(x - 0.5, strip.top(), 1.5, strip.height() * 0.45), colours.text)
-
-    def _paint_marks(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
-        painter.setPen(Qt.PenStyle.NoPen)
         for x, severity in self._mark_xs.items():
             painter.setBrush(getattr(colours, severity.value))
             tip = QPointF(x, strip.top() + 5)

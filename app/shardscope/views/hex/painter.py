@@ -33,7 +33,7 @@ from PySide6.QtGui import (
 
 from shardcore import FieldRole, Section, Span
 from shardcore.operations.notes import Note
-from shardcore.operations.search import Pattern
+from shardcore.operations.search import Searched
 from shardscope.session.byte_marks import Marks, Proposed, Range, SandboxChanges, sections_in
 from shardscope.session.byte_pages import PageState
 from shardscope.session.display_text import PRINTABLE
@@ -79,7 +79,7 @@ class HexScene:
     letters: bool
     frames: Sequence[Range] = ()
     hits: Sequence[Range] = ()
-    patterns: Sequence[Pattern] = ()
+    patterns: Sequence[Searched] = ()
     failed: Sequence[tuple[Range, str]] = ()
     proposed: Proposed | None = None
     highlights: Sequence[Highlight] = ()

@@ -229,12 +229,12 @@ class HexPanel(QWidget):
 
     def view_state(self) -> object:
         self._note_place()
-        return tuple(self.tabs.sources), self.state.name
+        return tuple(self.tabs.sources), self.state.name, self.search.view_state()
 
     def restore_view_state(self, state: object) -> None:
         if not isinstance(state, tuple) or not state[0]:
             return
-        sources, name = state
+        sources, name, searched = state
         for source in sources:
             if (fresh := self.tabs.known(source.name)) is not None:
                 self.tabs.sources[self.tabs.sources.index(fresh)] = source
@@ -242,6 +242,7 @@ class HexPanel(QWidget):
         shown = self.tabs.known(name) or sources[0]
         self.tabs.show_source(shown)
         self._lay_bytes(shown)
+        self.search.restore_view_state(searched)
 
     def _note_place(self) -> None:
         if (before := self.tabs.known(self.state.name)) is not None:

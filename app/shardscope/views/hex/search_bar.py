@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
+    QCheckBox,
     QComboBox,
     QHBoxLayout,
     QLabel,
@@ -23,21 +25,23 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled, Shard, Source, Span, UsageError
+from shardcore import Cancelled, Shard, Span, UsageError
 from shardcore.model.text import plural, shown
 from shardcore.operations.search import (
     MAX_HITS,
     MAX_PATTERN,
     ContentHit,
     NextHit,
-    Pattern,
+    Searched,
     find_next,
+    parse_expression,
     parse_hex,
     parse_numbers,
     parse_text,
     search_contents,
 )
 from shardscope.session.byte_marks import HitList
+from shardscope.session.byte_pages import Readable
 from shardscope.session.display_text import cut_middle, error_text, offset_words
 from shardscope.session.index import missing_of
 from shardscope.session.jobs import Job, JobPriority, Pool
@@ -46,7 +50,7 @@ from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 
 MOST = 20
 
@@ -80,20 +84,29 @@ class SearchHistory(QObject):
         return self._lines[self._at]
 
 
-Parse = Callable[[str], Sequence[Pattern]]
-
-KINDS = MappingProxyType[str, tuple[str, Parse]](
+KINDS = MappingProxyType[str, tuple[str, Callable[[str, bool], Sequence[Searched]]]](
     {
-        "Hex": ("53 57 ?? 4?", lambda text: (parse_hex(text),)),
-        "Text": ("text, as UTF-8", lambda text: (parse_text(text),)),
-        "UTF-16": ("text, as UTF-16 little-endian", lambda text: (parse_text(text, "utf-16-le"),)),
-        "Number": ("512, 0x200 or 1.5, in every width and byte order; u16be:512 for one of them", parse_numbers),
+        "Text": ("text, as UTF-8", lambda text, case: (parse_text(text, match_case=case),)),
+        "Hex": ("53 57 ?? 4?", lambda text, _: (parse_hex(text),)),
+        "Regex": (r"shard_\d+|\x00{8}, on bytes", lambda text, case: (parse_expression(text, match_case=case),)),
+        "UTF-16": (
+            "text, as UTF-16 little-endian",
+            lambda text, case: (parse_text(text, "utf-16-le", match_case=case),),
+        ),
+        "Number": (
+            "512, 0x200 or 1.5, in every width and byte order; u16be:512 for one of them",
+            lambda text, _: parse_numbers(text),
+        ),
     }
 )
+_BYTES = re.compile(r"([0-9a-f?]{2} )+[0-9a-f?]{0,2}", re.IGNORECASE)
 _STEPS = 1000
 
 AT_ONCE = 64 * 1024 * 1024
-"""Maximum size in bytes of a source in which the first search also lists all hits."""
+"""Maximum number of bytes fetched to count the hits after the first search; loaded and local bytes are free."""
+
+COUNTED = 10_000
+"""Number of hits at which counting ends; *List* counts all."""
 
 
 class SearchBar(QWidget):
@@ -109,36 +122,28 @@ class SearchBar(QWidget):
         self._session, self._state, self._overview = session, state, overview
         self._jobs: dict[str, Job] = {}
         self._last: tuple[NextHit, bool] | None = None
-        self._sought: tuple[str, Sequence[Pattern]] | None = None
         self._again: deque[bool] = deque()
         self._contents, self._at, self._rest = HitList(), 0, ""
+        # Until a kind is chosen, it follows what is typed.
+        self._chosen = False
         self.history = SearchHistory(self)
         self.hits = HitList()
         self._lay_out()
         self.found.connect(session.select_span)
-        session.opened.connect(self._opened)
         session.jobs.changed.connect(self._show_progress)
 
     def _lay_out(self) -> None:
-        self.kind = QComboBox()
-        self.kind.setObjectName("searchKind")
+        self.kind = made(QComboBox(), "searchKind", accessibleName=self.tr("Kind of search"))
         self.kind.addItems(list(KINDS))
-        self.kind.setAccessibleName(self.tr("Kind of search"))
-        self.field = QLineEdit()
-        self.field.setObjectName("searchField")
-        self.field.setClearButtonEnabled(True)
-        self.field.setAccessibleName(self.tr("Search"))
+        self.field = made(QLineEdit(), "searchField", accessibleName=self.tr("Search"), clearButtonEnabled=True)
         self.field.setToolTip(self.tr("Up and Down: recent searches"))
         self.field.setMinimumWidth(120)
         label = QLabel(self.tr("Find:"))
         label.setBuddy(self.field)
-        self.progress = QProgressBar()
-        self.progress.setObjectName("searchProgress")
+        self.progress = made(QProgressBar(), "searchProgress", textVisible=False)
         self.progress.setRange(0, _STEPS)
-        self.progress.setTextVisible(False)
         self.progress.setFixedSize(60, 8)
-        self.status = Elided(greedy=True)
-        self.status.setObjectName("searchStatus")
+        self.status = made(Elided(greedy=True), "searchStatus")
         tr, button = self.tr, self._button
 
         def show_earlier() -> None:
@@ -146,12 +151,9 @@ class SearchBar(QWidget):
 
         self.earlier = button("▾", "searchEarlier", tr("Recent searches"), show_earlier)
         self.stop = button(tr("Stop"), "searchStop", tr("Stop (Esc)"), self.cancel)
-        self.contents = button(
-            tr("Search contents"),
-            "searchContents",
-            tr("Decode the objects and find the next one that contains these bytes"),
-            self.look_in_contents,
-        )
+        self.match_case = made(QCheckBox(tr("Match case")), "searchMatchCase")
+        tip = tr("Search the decoded contents of the objects instead of the stored bytes")
+        self.contents = made(QCheckBox(tr("Search contents")), "searchContents", toolTip=tip)
         row = lay(
             QHBoxLayout(),
             label,
@@ -167,20 +169,19 @@ class SearchBar(QWidget):
             spacing=5,
         )
         # A line of fixed height, so that a message does not move the bytes.
-        line = lay(QHBoxLayout(), (self.status, 1), self.contents, spacing=6)
+        line = lay(QHBoxLayout(), (self.status, 1), self.match_case, self.contents, spacing=12)
         lay(QVBoxLayout(self), row, line, margins=(10, 4, 10, 4), spacing=2)
         self.kind.currentTextChanged.connect(self._kind_changed)
-        self.field.textEdited.connect(lambda: self._say(""))
+        self.kind.activated.connect(lambda _: setattr(self, "_chosen", True))
+        self.field.textEdited.connect(self._typed)
+        self.match_case.toggled.connect(lambda _: self._say(""))
+        self.contents.toggled.connect(lambda on: self.look() if on and self.field.text() else self._say(""))
         self.field.installEventFilter(self)
         self._kind_changed(self.kind.currentText())
         self._running("find", None)
 
     def _button(self, text: str, name: str, tip: str, act: Callable[[], object]) -> QToolButton:
-        button = QToolButton()
-        button.setText(text)
-        button.setObjectName(name)
-        button.setToolTip(tip)
-        button.setAccessibleName(tip)
+        button = made(QToolButton(), name, text=text, toolTip=tip, accessibleName=tip)
         button.clicked.connect(lambda _=False: act())
         if len(text) == 1:
             button.setFixedWidth(28)
@@ -188,7 +189,13 @@ class SearchBar(QWidget):
 
     def _kind_changed(self, kind: str) -> None:
         self.field.setPlaceholderText(KINDS[kind][0])
+        self.match_case.setEnabled(kind not in ("Hex", "Number"))
         self._say("")
+
+    def _typed(self, text: str) -> None:
+        self._say("")
+        if not self._chosen and self.kind.currentText() in ("Text", "Hex"):
+            self.kind.setCurrentText("Hex" if _BYTES.fullmatch(text) else "Text")
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
         colours = theme.of(self)
@@ -231,20 +238,23 @@ class SearchBar(QWidget):
 
     def forget(self) -> None:
         self._drop()
-        self.hits = HitList()
         if self.status.text():
             self._say("")
-        self._mark(())
-
-    def _opened(self) -> None:
         self._contents = HitList()
+        self._set_hits(HitList())
+
+    def view_state(self) -> tuple[HitList, HitList]:
+        return self.hits, self._contents
+
+    def restore_view_state(self, state: tuple[HitList, HitList]) -> None:
+        hits, self._contents = state
+        self._set_hits(hits)
+        if len(shown := hits if len(hits) else self._contents):
+            self.hits_changed.emit(shown)
 
     def _drop(self) -> None:
-        jobs, self._jobs = self._jobs, {}
-        for job in jobs.values():
-            job.cancel()
-        self._last = self._sought = None
-        self._again.clear()
+        self.cancel()
+        self._jobs, self._last = {}, None
         self._running("find", None)
 
     def cancel(self) -> None:
@@ -285,39 +295,44 @@ class SearchBar(QWidget):
 
     # --- the bytes ---
 
-    def _patterns(self) -> tuple[Pattern, ...]:
+    def _patterns(self) -> tuple[Searched, ...]:
         """Parse the entry and mark its hits on the screen; reports what is wrong with it."""
         text = self.field.text()
         try:
-            patterns = tuple(KINDS[self.kind.currentText()][1](text)) if text else ()
+            patterns = tuple(KINDS[self.kind.currentText()][1](text, self.match_case.isChecked())) if text else ()
         except UsageError as error:
             self._say(str(error), wrong=True)
             return ()
-        if patterns:
-            self._mark(patterns)
+        name = self._state.name
+        if patterns and (name, patterns) != (self.hits.source, self.hits.patterns):
+            self._drop()
+            self._set_hits(HitList(name, text, patterns))
         return patterns
 
-    def _mark(self, patterns: tuple[Pattern, ...]) -> None:
-        if patterns != self._state.patterns:
-            self._overview.set_hits(())
-        self._state.set_patterns(patterns)
+    def _set_hits(self, hits: HitList) -> None:
+        self.hits = hits
+        self._state.set_hits(hits)
+        self._overview.set_hits(hits.on_a_strip if hits.source == self._state.name else ())
 
     def look(self, *, backward: bool = False) -> None:
         """Search from the caret and wrap around; a call during a search waits for its end."""
         patterns, span = self._patterns(), self._state.selection.span
         if not patterns:
             return
-        if self._sought != (span.source, patterns):
-            self._drop()
-            self._sought = span.source, patterns
+        if self.contents.isChecked():
+            self._look_in_contents(patterns, backward=backward)
+            return
         if "find" in self._jobs:
             # Continue from the pending hit.
             self._again.append(backward)
             return
-        start = span.start if backward else span.start + (1 if span.size else 0)
+        # The byte at the caret may begin the first hit.
+        on_hit = self._last is not None and self._last[0].span.start == span.start
+        start = span.start if backward else span.start + (on_hit or span.size > 1)
 
-        def work(source: Source, job: Job) -> tuple[NextHit | None, bool]:
-            return find_next(source, patterns, job.progress, start, backward=backward), source.size <= AT_ONCE
+        def work(readable: Readable, job: Job) -> tuple[NextHit | None, bool]:
+            source = readable.bytes_of(span.source)
+            return find_next(source, patterns, job.progress, start, backward=backward), missing_of(source) <= AT_ONCE
 
         def done(result: tuple[NextHit | None, bool]) -> None:
             hit, listed = result
@@ -329,11 +344,11 @@ class SearchBar(QWidget):
             self.found.emit(Span(span.source, hit.span.start, hit.span.stop))
             if self._again:
                 self.look(backward=self._again.popleft())
-            elif listed and "list" not in self._jobs and (self.hits.source, self.hits.patterns) != self._sought:
-                self._list(span.source, patterns, self._show_hit)
+            elif listed and "list" not in self._jobs and not self.hits.count:
+                self._list(patterns, self._show_hit, COUNTED)
 
         title = self.tr("Search {0}").format(self.field.text())
-        self._run(partial(self._begin, "find", span.source, title, work, done))
+        self._run(partial(self._begin, "find", title, work, done))
 
     def _show_hit(self) -> None:
         if self._last is None:
@@ -341,30 +356,33 @@ class SearchBar(QWidget):
         hit, backward = self._last
         place = self.tr("at {0}").format(offset_words(hit.span.start))
         number = self.hits.number_at(hit.span.start)
-        if number is not None:
-            place = self.tr("{0} of {1}, ").format(f"{number + 1:,}", f"{self.hits.count:,}") + place
+        if self.hits.count:
+            known = "" if number is None else self.tr("{0} of ").format(f"{number + 1:,}")
+            place = f"{known}{self.hits.counted}, {place}"
         end = self.tr("beginning") if backward else self.tr("end")
         around = self.tr("wrapped around the {0}").format(end) if hit.around else ""
         self._say(" · ".join([part for part in (place, hit.pattern.name, around) if part]))
 
     def list_all(self) -> None:
-        if patterns := self._patterns():
-            self._run(partial(self._list, self._state.name, patterns, self._show_list))
+        patterns = self._patterns()
+        if patterns and self.contents.isChecked():
+            # They were listed when they were found.
+            self.list_wanted.emit() if self._contents.patterns == patterns else self.look()
+        elif patterns:
+            self._run(partial(self._list, patterns, self._show_list))
 
-    def _list(self, name: str, patterns: Sequence[Pattern], then: Callable[[], None]) -> None:
-        what = self.field.text()
+    def _list(self, patterns: Sequence[Searched], then: Callable[[], None], most: int = 0) -> None:
+        name, what = self.hits.source, self.hits.what
 
         def done(hits: HitList) -> None:
-            self.hits = hits
-            if hits.source == self._state.name:
-                self._overview.set_hits(hits.on_a_strip.tolist())
+            self._set_hits(hits)
             self.hits_changed.emit(hits)
             then()
 
-        def work(source: Source, job: Job) -> HitList:
-            return HitList.listed(source, name, what, patterns, job.progress)
+        def work(readable: Readable, job: Job) -> HitList:
+            return HitList.listed(readable.bytes_of(name), name, what, patterns, job.progress, most)
 
-        self._begin("list", name, self.tr("List {0}").format(what), work, done)
+        self._begin("list", self.tr("List {0}").format(what), work, done)
 
     def _show_list(self) -> None:
         hits = self.hits
@@ -385,20 +403,29 @@ class SearchBar(QWidget):
         self._session.with_consent("Searching the whole file", missing_of(source) if source is not None else 0, go)
 
     def _begin(
-        self, kind: str, name: str, title: str, work: Callable[[Source, Job], Any], done: Callable[[Any], None]
+        self,
+        kind: str,
+        title: str,
+        work: Callable[[Any, Job], Any],
+        done: Callable[[Any], None],
+        stopped: Callable[[], None] | None = None,
     ) -> None:
         def finished(result: Any, error: BaseException | None) -> None:
             if self._jobs.get(kind) is not job:
                 return
             self._running(kind, None)
-            if isinstance(error, Cancelled):
-                self._say(self.tr("stopped"))
-            elif error is not None:
-                self._say(self.tr("stopped: {0}").format(error_text(error)), wrong=True)
-            else:
+            if error is None:
                 done(result)
+            elif not isinstance(error, Cancelled):
+                self._say(self.tr("stopped: {0}").format(error_text(error)), wrong=True)
+            elif stopped is not None:
+                stopped()
+            else:
+                self._say(self.tr("stopped"))
 
-        job = self._state.pages.read(name, work, key=("search", kind, id(self)), title=title[:60], done=finished)
+        pool, priority = (Pool.IO, JobPriority.SELECTED) if kind == "find" else (Pool.CPU, JobPriority.SCAN)
+        pages, key = self._state.pages, ("search", kind, id(self))
+        job = pages.ask(work, key=key, title=title[:60], done=finished, pool=pool, priority=priority)
         job.unit = "byte"
         self._running(kind, job)
 
@@ -417,16 +444,15 @@ class SearchBar(QWidget):
 
     # --- the contents of objects ---
 
-    def look_in_contents(self) -> None:
-        if patterns := self._patterns():
-            self.history.add(self._entry())
+    def _look_in_contents(self, patterns: tuple[Searched, ...], *, backward: bool) -> None:
+        self.history.add(self._entry())
+        if self._contents.contents and tuple(self._contents.patterns) == patterns:
+            self._go_to((self._at + (-1 if backward else 1)) % len(self._contents))
+        elif "contents" not in self._jobs:
             begin = partial(self._begin_contents, patterns)
             self._session.index.with_consent(self.tr("Searching the contents"), begin)
 
-    def _begin_contents(self, patterns: tuple[Pattern, ...]) -> None:
-        if self._contents.contents and tuple(self._contents.patterns) == patterns:
-            self._go_to((self._at + 1) % len(self._contents))
-            return
+    def _begin_contents(self, patterns: tuple[Searched, ...]) -> None:
         what, unreadable, found = self.field.text(), set[int](), list[ContentHit]()
 
         def work(shard: Shard, job: Job) -> None:
@@ -445,31 +471,16 @@ class SearchBar(QWidget):
                 self._go_to(0)
             else:
                 text = self.tr("not found in the contents so far") if stopped else self.tr("not found in the contents")
-                self._show_contents(None, text + self._rest, wrong=True)
+                self._say(text + self._rest, wrong=True)
 
-        job = self._session.ask(
-            work,
-            lambda _: take(),
-            failed=lambda error: self._show_contents(
-                None, self.tr("stopped: {0}").format(error_text(error)), wrong=True
-            ),
-            stopped=lambda: take(stopped=True),
-            key=("search contents", self),
-            pool=Pool.CPU,
-            priority=JobPriority.SCAN,
-            title=self.tr("Search contents"),
-        )
-        self._show_contents(job, self.tr("searching the contents …"))
-
-    def _show_contents(self, job: Job | None, text: str, *, wrong: bool = False) -> None:
-        self._running("contents", job)
-        self._say(text, wrong=wrong)
+        self._say(self.tr("searching the contents …"))
+        self._begin("contents", self.tr("Search contents"), work, lambda _: take(), partial(take, stopped=True))
 
     def _go_to(self, number: int) -> None:
         self._at, hit = number, self._contents.contents[number]
         at = self.tr("{0} of {1}, in the content of row {2}, at {3}")
         text = at.format(f"{number + 1:,}", f"{len(self._contents):,}", f"{hit.row:,}", offset_words(hit.offset))
-        self._show_contents(None, f"{text} · {hit.pattern.name}{self._rest}")
+        self._say(" · ".join([part for part in (text, hit.pattern.name) if part]) + self._rest)
         if hit.span is not None:
             self._session.select_span(hit.span)
         else:

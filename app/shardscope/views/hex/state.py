@@ -17,7 +17,7 @@ from shardcore.model.computed_children import RowRange
 from shardcore.model.details import record_size
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern, find_any
-from shardscope.session.byte_marks import Marks, Proposed, Range, SandboxChanges, notes_in, sections_in
+from shardscope.session.byte_marks import HitList, Marks, Proposed, Range, SandboxChanges, notes_in, sections_in
 from shardscope.session.byte_pages import PAGE, PageCache
 from shardscope.session.selection import Arrow, Highlight, arrows_in, highlights_in
 from shardscope.views.hex.layout import (
@@ -82,7 +82,8 @@ class RowScroller:
 
     def _to(self, top: int) -> None:
         before, self.top = self.top, top
-        self._bar.setValue(self._value(top))
+        last = self.last_top
+        self._bar.setValue(top if last <= THUMB else top * THUMB // last)
         if top != before:
             self._moved()
 
@@ -103,10 +104,6 @@ class RowScroller:
             return
         above = self.visible // 3 if centre else 0 if row < self.top else self.visible - 1
         self.go(self._away(row, -above))
-
-    def _value(self, top: int) -> int:
-        last = self.last_top
-        return top if last <= THUMB else top * THUMB // last
 
     def _act(self, action: int) -> None:
         kind = QAbstractSlider.SliderAction
@@ -147,17 +144,20 @@ def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
     return tuple(frames)
 
 
-def hits_in(pages: PageCache, name: str, patterns: Sequence[Pattern], start: int, stop: int) -> list[Range]:
-    """Return the ranges of loaded hits that overlap `[start, stop)`, ascending, at most `MOST`."""
-    reach = max(pattern.size for pattern in patterns) - 1
+def hits_in(pages: PageCache, name: str, hits: HitList, start: int, stop: int) -> list[Range]:
+    """Return at most `MOST` hits that overlap `[start, stop)`: in loaded bytes; of an expression, those listed."""
+    patterns = [one for one in hits.patterns if isinstance(one, Pattern)]
+    if len(patterns) < len(hits.patterns):
+        return hits.inside(start, stop)[:MOST] if hits.source == name else []
+    reach = max((pattern.size for pattern in patterns), default=0) - 1
     found: list[Range] = []
     # A missing page separates loaded ranges.
-    for begin, end in pages.loaded(name):
+    for begin, end in pages.loaded(name) if patterns else ():
         first = max(start - reach, begin)
-        offsets, which = find_any(pages.bytes_at(name, first, min(stop + reach, end)) or b"", patterns)
-        for offset, number in zip((offsets + first).tolist(), which.tolist(), strict=True):
-            if (until := offset + patterns[number].size) > start and offset < stop:
-                found.append((offset, until))
+        offsets, sizes, _ = find_any(pages.bytes_at(name, first, min(stop + reach, end)) or b"", patterns)
+        for offset, size in zip((offsets + first).tolist(), sizes.tolist(), strict=True):
+            if offset + size > start and offset < stop:
+                found.append((offset, offset + size))
     return found[:MOST]
 
 
@@ -205,7 +205,7 @@ class HexState(QObject):
         self.sections: Sequence[Section] = ()
         self.marks = Marks()
         self.notes: tuple[Note, ...] = ()
-        self.patterns: Sequence[Pattern] = ()
+        self.hits = HitList()
         self.proposed: Proposed | None = None
         self.sandboxed: SandboxChanges | None = None
         self.highlights: tuple[Highlight, ...] = ()
@@ -294,8 +294,8 @@ class HexState(QObject):
         span, rows, stretches = self._span, self.rows_on_screen, self._stretches
         if self._found is None:
             hits = set[Range]()
-            for part in stretches if self.patterns else ():
-                hits.update(hits_in(self.pages, self.name, self.patterns, *part))
+            for part in stretches if self.hits.patterns else ():
+                hits.update(hits_in(self.pages, self.name, self.hits, *part))
             failed = [one for part in stretches for one in failed_in(self.pages, self.name, *part)]
             self._found = tuple(sorted(hits)[:MOST]), failed
         return HexScene(
@@ -311,7 +311,7 @@ class HexState(QObject):
             letters=self.letters,
             frames=self.frames,
             hits=self._found[0],
-            patterns=self.patterns,
+            patterns=self.hits.patterns,
             failed=self._found[1],
             proposed=self.shown_proposal,
             highlights=highlights_in(self.highlights, self.name) if self.highlights else (),
@@ -355,9 +355,9 @@ class HexState(QObject):
             self.notes = found
             self._look_otherwise()
 
-    def set_patterns(self, patterns: Sequence[Pattern]) -> None:
-        if (found := tuple(patterns)) != self.patterns:
-            self.patterns = found
+    def set_hits(self, hits: HitList) -> None:
+        if hits is not self.hits:
+            self.hits = hits
             self._look_otherwise()
 
     def set_proposed(self, proposed: Proposed | None) -> None:

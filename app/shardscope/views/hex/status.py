@@ -37,7 +37,7 @@ from shardscope.session.display_text import (
 from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.note_flag import BOOKMARK, FLAG
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.strip_paint import paint_ground
@@ -62,8 +62,7 @@ class Breadcrumb(QLabel):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("breadcrumb")
-        self.setTextFormat(Qt.TextFormat.RichText)
+        made(self, "breadcrumb", textFormat=Qt.TextFormat.RichText)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.LinksAccessibleByMouse)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -218,9 +217,7 @@ class HexStatus(QWidget):
         lay(row, self.offset, self.length, (self.value, 1), self.whole, margins=(4, 0, 0, 0), spacing=18)
 
     def _label(self, name: str, meaning: str, *, greedy: bool = False) -> Elided:
-        label = Elided(greedy=greedy)
-        label.setObjectName(name)
-        label.setAccessibleDescription(meaning)
+        label = made(Elided(greedy=greedy), name, accessibleDescription=meaning)
         label.setToolTip(meaning)
         return label
 
@@ -289,8 +286,7 @@ class Legend(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("legend")
-        self.setAccessibleName(self.tr("Legend"))
+        made(self, "legend", accessibleName=self.tr("Legend"))
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.parts: Sequence[Section] = ()
         self._entries: list[LegendEntry] = []

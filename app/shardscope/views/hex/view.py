@@ -37,6 +37,7 @@ from shardscope.views.hex.state import HexState
 from shardscope.views.hex.status import tip_text
 from shardscope.widgets import fonts, theme
 from shardscope.widgets.accessible_roles import install_roles
+from shardscope.widgets.layouts import made
 
 WHEEL_ROWS = 3
 
@@ -78,11 +79,8 @@ class HexView(QAbstractScrollArea):
         state.looks_changed.connect(self._forget)
         state.view_changed.connect(self._ask_fields)
         self.column.changed.connect(self._fields_changed)
-        self.looks = QToolButton(self.viewport())
-        self.looks.setObjectName("bytesLooks")
-        self.looks.setText("⋯")
-        self.looks.setToolTip(self.tr("Bytes per row, folds and fields"))
-        self.looks.setAccessibleName(self.tr("Display of the bytes"))
+        about, spoken = self.tr("Bytes per row, folds and fields"), self.tr("Display of the bytes")
+        self.looks = made(QToolButton(self.viewport()), "bytesLooks", text="⋯", toolTip=about, accessibleName=spoken)
         self.looks.setCursor(Qt.CursorShape.ArrowCursor)
         self.looks.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.looks.clicked.connect(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from codecs import getincrementaldecoder
 from collections import defaultdict
@@ -12,13 +13,16 @@ from string import Formatter
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
+from zlib import crc32
 
 import numpy as np
 
-from shardcore import FieldRole, Node, ObjectRef, Span, State
+from shardcore import FieldRole, Node, ObjectRef, Source, Span, State
 from shardcore.model.objects import MEMBER_ROW
 from shardcore.model.text import bits_text, iso_text, number_text, plural, said, without_marks
+from shardcore.progress import Progress
 from shardcore.shards.format import Detail
+from shardscope.session.byte_pages import pieces_of
 from shardscope.session.display_text import cut_end, cut_middle, grouped, known_size, numbers, span_words
 from shardscope.widgets.details_page import Command, DetailRow
 
@@ -84,6 +88,23 @@ def node_rows(node: Node, headline: str, raw: bytes | None) -> list[DetailRow]:
     if node.error:
         rows.append(DetailRow("error", grouped(node.error), tone="error"))
     return rows
+
+
+# --- checksums ---
+
+SUMMED_AT_ONCE = 16 << 20
+"""Maximum size in bytes of a selection whose checksums are computed without a request."""
+
+
+def checksums(source: Source, span: Span, progress: Progress) -> dict[str, str]:
+    """Return crc32, sha1 and sha256 in hex."""
+    hashes = [hashlib.new(name, usedforsecurity=False) for name in ("sha1", "sha256")]
+    crc = 0
+    for piece in pieces_of(source, span, progress):
+        crc = crc32(piece, crc)
+        for one in hashes:
+            one.update(piece)
+    return {"crc32": f"{crc:08x}", **{one.name.lower(): one.hexdigest() for one in hashes}}
 
 
 # --- objects ---

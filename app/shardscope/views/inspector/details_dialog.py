@@ -23,6 +23,7 @@ from shardcore.model.details import Card, markdown
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import ResourceFreeText
 
 WIDTH = 600
@@ -38,8 +39,7 @@ _PRINT_RESOLUTION = 144
 class DetailsDialog(QDialog):
     def __init__(self, card: Card, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("cardSheet")
-        self.setWindowTitle(self.tr("Details"))
+        made(self, "cardSheet", windowTitle=self.tr("Details"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._card = card
         self.view = ResourceFreeText()
@@ -48,8 +48,7 @@ class DetailsDialog(QDialog):
         self.view.setOpenLinks(False)
         self.view.document().setDocumentMargin(_MARGIN)
         self.view.setMarkdown(markdown(card))
-        self.said = Elided(greedy=True)
-        self.said.setObjectName("cardSaid")
+        self.said = made(Elided(greedy=True), "cardSaid")
         self.copy_picture = QPushButton(self.tr("Copy &picture"))
         self.copy_link = QPushButton(self.tr("Copy &link"))
         self.copy_link.setToolTip(self.tr("Copy the line that opens these bytes again, in a shell or in Open as…"))

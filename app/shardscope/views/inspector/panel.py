@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHeaderView,
+    QLineEdit,
     QMenu,
     QScrollArea,
     QSizePolicy,
@@ -42,14 +43,25 @@ from shardscope.session.display_text import (
 from shardscope.session.jobs import Job
 from shardscope.session.selection import ReferenceQuery
 from shardscope.session.session import IndexState, Session
-from shardscope.views.inspector.details import MOST, MOST_LARGE, PENDING, RAW, node_rows, object_rows, readings
+from shardscope.views.inspector.details import (
+    MOST,
+    MOST_LARGE,
+    PENDING,
+    RAW,
+    SUMMED_AT_ONCE,
+    checksums,
+    node_rows,
+    object_rows,
+    range_row,
+    readings,
+)
 from shardscope.views.inspector.details_dialog import DetailsDialog
 from shardscope.views.inspector.file_summary import FileSummary
-from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsPage, Link
 from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.table import context_menu
 from shardscope.widgets.wrap_text import WrapText
@@ -75,13 +87,15 @@ def number_rows(data: bytes | None) -> list[tuple[str, str, str]]:
 
 
 class Numbers(QTableWidget):
+    typed = Signal(str, str)
+    """Carries the type with its byte order, such as `u16be`, and the number typed."""
+
     def __init__(self) -> None:
         self._rows = number_rows(None)
         self._own = ""
         self._cells = [[QTableWidgetItem(text) for text in row] for row in self._rows]
         super().__init__(len(self._rows), 3)
-        self.setObjectName("inspectorNumbers")
-        self.setAccessibleName(self.tr("The bytes at the caret, as numbers"))
+        made(self, "inspectorNumbers", accessibleName=self.tr("The bytes at the caret, as numbers"))
         self.setHorizontalHeaderLabels(["", self.tr("little (le)"), self.tr("big (be)")])
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
@@ -93,7 +107,7 @@ class Numbers(QTableWidget):
         self.setShowGrid(False)
         # Keep both ends of a number: sign and exponent.
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.set_editable(False)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
         self.setTabKeyNavigation(False)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -104,10 +118,25 @@ class Numbers(QTableWidget):
         self.customContextMenuRequested.connect(self._menu)
         for number, row in enumerate(self._rows):
             for column, item in enumerate(self._cells[number]):
+                if not column or row[0][0] not in "uif":
+                    item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
                 self.setItem(number, column, item)
             if not row[2]:
                 self.setSpan(number, 1, 1, 2)
         self._set_fonts()
+
+    def set_editable(self, editable: bool) -> None:
+        trigger = QAbstractItemView.EditTrigger
+        keys = trigger.DoubleClicked | trigger.EditKeyPressed | trigger.AnyKeyPressed
+        self.setEditTriggers(keys if editable else trigger.NoEditTriggers)
+
+    def commitData(self, editor: QWidget) -> None:
+        assert isinstance(editor, QLineEdit)
+        index, text = self.indexAt(editor.geometry().center()), editor.text().replace(_BREAK, "").strip()
+        row, column = index.row(), index.column()
+        name, _, order = self._rows[row][0].partition(" ")
+        if text not in ("", self._rows[row][column]):
+            self.typed.emit(name if name.endswith("8") else name + (order or ("le", "be")[column - 1]), text)
 
     def set_data(self, data: bytes | None, own: str = "") -> None:
         """Show the bytes (None: not loaded); `own` is the type of the field, whose row is bold."""
@@ -173,13 +202,10 @@ MOST_REFERENCES = 12
 class ReferencesForm(QWidget):
     def __init__(self) -> None:
         super().__init__()
-        self.setObjectName("inspectorLeadsForm")
-        self.setAccessibleName(self.tr("Find references"))
-        self.ask = WrapText(self.tr("Find references"), link=True)
-        self.ask.setObjectName("inspectorLeads")
+        made(self, "inspectorLeadsForm", accessibleName=self.tr("Find references"))
+        self.ask = made(WrapText(self.tr("Find references"), link=True), "inspectorLeads")
         self.ask.setToolTip(self.tr("The fields, entries and slots that point to the selected bytes (Ctrl+Shift+W)"))
-        self.clear = WrapText(self.tr("Clear list and arrows"), link=True)
-        self.clear.setObjectName("inspectorLeadsClear")
+        self.clear = made(WrapText(self.tr("Clear list and arrows"), link=True), "inspectorLeadsClear")
         self.clear.setToolTip(self.tr("Remove the list and the arrows (Esc)"))
         self.page = DetailsPage("inspectorLeadsList", self.tr("References"))
         lay(QVBoxLayout(self), self.ask, self.page, self.clear, margins=(0, 6, 0, 6), spacing=5)
@@ -239,8 +265,7 @@ class Inspector(QScrollArea):
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("inspector")
-        self.setAccessibleName(self.tr("Inspector"))
+        made(self, "inspector", accessibleName=self.tr("Inspector"))
         self._session = session
         self._path: tuple[Node, ...] = ()
         self._node: Node | None = None
@@ -248,6 +273,9 @@ class Inspector(QScrollArea):
         self._trouble = ""
         self._late = Debounce(self, self._show_late, LATE_MILLISECONDS)
         self._bytes = _Bytes()
+        self._sums_wanted = False
+        # Checksums of a span; empty while they are computed.
+        self._sums: tuple[Span, dict[str, str]] | None = None
         self._build()
         session.closed.connect(self._show_selection)
         session.typed_changed.connect(self._forget_bytes)
@@ -255,7 +283,9 @@ class Inspector(QScrollArea):
         session.notation_changed.connect(self._show)
         WhileVisible(session.selection_changed, self, self._show_selection, own=True)
         WhileVisible(session.opened, self, lambda _: self.file.refresh())
-        WhileVisible(session.index.changed, self, self._index_changed)
+        WhileVisible(
+            session.index.changed, self, lambda now: None if now is IndexState.LOADING else self.file.refresh()
+        )
         self._show_selection()
 
     def _build(self) -> None:
@@ -274,11 +304,8 @@ class Inspector(QScrollArea):
             label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self.numbers = Numbers()
         self.file = FileSummary(self._session)
-        self.more = QToolButton()
-        self.more.setObjectName("inspectorMore")
-        self.more.setText("⋯")
-        self.more.setAccessibleName(self.tr("Copy or export details"))
-        self.more.setToolTip(self.tr("Copy or export details"))
+        about = self.tr("Copy or export details")
+        self.more = made(QToolButton(), "inspectorMore", text="⋯", accessibleName=about, toolTip=about)
         self.more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
@@ -335,6 +362,9 @@ class Inspector(QScrollArea):
             rows.append(DetailRow("", grouped(error), tone="error"))
         if node is not None:
             rows += node_rows(node, value, self._raw(node))
+        if (span := selection.span) is not None and span.size > 1:
+            rows += [range_row("selection", span, link=False)] if node is not None and span != node.span else []
+            rows += self._sum_rows(span)
         if selection.ref is not None and shard is not None:
             rows += [DetailRow("", " ", size=SPACER)] if rows else []
             rows.append(DetailRow("", self.tr("OBJECT"), tone="muted", strong=True))
@@ -362,10 +392,6 @@ class Inspector(QScrollArea):
             # Wait until the list has its height.
             QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.references, 0, 12))
 
-    def _index_changed(self, state: IndexState) -> None:
-        if state is not IndexState.LOADING:
-            self.file.refresh()
-
     # --- bytes ---
 
     def _ask(self) -> bool:
@@ -383,7 +409,7 @@ class Inspector(QScrollArea):
         return job is not None
 
     def _forget_bytes(self) -> None:
-        self._bytes = _Bytes()
+        self._bytes, self._sums = _Bytes(), None
 
     def _take_bytes(self, found: _Bytes) -> None:
         self._bytes = found
@@ -397,11 +423,51 @@ class Inspector(QScrollArea):
         if self._session.selection.complete or not self._late.isActive():
             self._show()
 
+    # --- checksums ---
+
+    def _sum_rows(self, span: Span) -> list[DetailRow]:
+        """Return the checksums of the selection; once requested, those of small selections are computed at once."""
+        if self._sums is None or self._sums[0] != span:
+            if not self._sums_wanted or span.size > SUMMED_AT_ONCE:
+                return [DetailRow("checksums", self.tr("→ compute"), link=Command.CHECKSUMS)]
+            self._sum(span)
+        found = self._sums[1] if self._sums is not None else {}
+        rows = [DetailRow(name, text, mono=True, link=text, tip=self.tr("Copy")) for name, text in found.items()]
+        return rows or [DetailRow("checksums", PENDING, tone="muted")]
+
+    def _sum(self, span: Span) -> None:
+        def show(found: dict[str, str] | None = None) -> None:
+            if self._sums == (span, {}):
+                self._sums, self._sums_wanted = (span, found) if found else None, bool(found)
+                self._show()
+
+        def failed(error: BaseException) -> None:
+            self._not_read(error)
+            show()
+
+        work = lambda shard, job: checksums(shard.bytes_of(span.source), span, job.progress)  # noqa: E731
+        self._sums = span, {}
+        title = self.tr("Checksums of {0}").format(span_words(span)) if span.size > SUMMED_AT_ONCE else ""
+        self._session.ask(work, show, failed=failed, stopped=show, key=("checksums", self), title=title)
+
+    def _ask_sums(self) -> None:
+        if (span := self._session.selection.span) is not None:
+
+            def go() -> None:
+                self._sum(span)
+                self._show()
+
+            self._session.with_consent("Computing checksums", span.size, go)
+
     # --- going elsewhere ---
 
     def _follow(self, target: Link) -> None:
+        if isinstance(target, str):
+            copy_text(target)
+            self._session.message.emit(self.tr("Copied"))
+            return
         if isinstance(target, Command):
-            self.page_wanted.emit()
+            self._ask_sums() if target is Command.CHECKSUMS else self.page_wanted.emit()
             return
         select = partial(self._session.select_span, origin=self)
         if isinstance(target, Span):

@@ -44,7 +44,7 @@ from shardscope.views.objects.model import ObjectModel, place_in
 from shardscope.views.objects.table import ColumnVisibility, ObjectTable
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 
 
 class Chips(QToolBar):
@@ -200,8 +200,7 @@ class ObjectPanel(QWidget):
         self.hide_unused.setToolTip(self.tr("Hide rows without an object and deleted objects"))
         self.load_button = QPushButton(self.tr("Load index"), self)
         self.load_button.setToolTip(self.tr("Read the whole index, to sort objects and explain every byte"))
-        self.status = Elided(greedy=True, parent=self)
-        self.status.setObjectName("objectStatus")
+        self.status = made(Elided(greedy=True, parent=self), "objectStatus")
         self.earlier = self._pager("◀", self.tr("Earlier rows"), -1)
         self.later = self._pager("▶", self.tr("Later rows"), 1)
         self.actions_ = ObjectActions(session, self.table, settings, self)

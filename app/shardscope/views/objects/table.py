@@ -47,6 +47,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
+from shardscope.widgets.layouts import made
 from shardscope.widgets.table import ColumnFitter, ColumnWidth, Index, context_menu, visible_rows
 
 MARGIN = 7.0
@@ -110,8 +111,7 @@ class ObjectTable(QTableView):
         self._texts: dict[str, float] = {}
         self._titles = QStandardItemModel(self)
         self._titled: Sequence[ObjectColumn] = ()
-        self.setObjectName("objectTable")
-        self.setAccessibleName(self.tr("Objects"))
+        made(self, "objectTable", accessibleName=self.tr("Objects"))
         self.setModel(model)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)

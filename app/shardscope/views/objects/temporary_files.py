@@ -8,7 +8,7 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +17,9 @@ import numpy as np
 from shardcore import Node, Remedy, Shard, SourceError, Span, State
 from shardcore.operations.extraction import ExtractOptions, Names, extract_objects
 from shardcore.progress import Progress
-from shardcore.sources.base import PIECE
 from shardcore.system import is_own, process_exists
 from shardcore.writing.temporary import write_whole
+from shardscope.session.byte_pages import pieces_of
 
 SMALL = 64_000_000
 """Maximum size in bytes of a selection that is written on mouse press."""
@@ -160,16 +160,8 @@ def _prepare_bytes(
         raise TooLarge
     source, folder = shard.bytes_of(span.source), folders.new()
     path = folder / Names().give(f"{node.name}.bin")
-    watch = _watch(progress, span.size, limit)
-
-    def pieces() -> Iterator[bytes]:
-        for start in range(span.start, min(span.stop, source.size), PIECE):
-            piece = bytes(source.read(start, min(start + PIECE, span.stop, source.size)))
-            watch(len(piece))
-            yield piece
-
     try:
-        size = write_whole(path, pieces())
+        size = write_whole(path, pieces_of(source, span, progress))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

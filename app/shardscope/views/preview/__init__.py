@@ -21,7 +21,7 @@ from shardcore.model.content_layout import ContentPart, part_at, part_stored_at
 from shardscope.session.session import Session
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 
 if TYPE_CHECKING:
     from shardcore import Content, TextContent
@@ -147,29 +147,20 @@ def row(*parts: QWidget | QLayout | int, edges: tuple[int, int, int, int] = (8, 
 def button(
     name: str, text: str, clicked: Callable[[], object], *, tip: str = "", spoken: str = "", checkable: bool = False
 ) -> QToolButton:
-    found = QToolButton()
-    found.setObjectName(name)
-    found.setText(text)
-    found.setToolTip(tip)
-    found.setAccessibleName(spoken)
-    found.setCheckable(checkable)
+    found = made(QToolButton(), name, text=text, toolTip=tip, accessibleName=spoken, checkable=checkable)
     found.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     found.clicked.connect(lambda _: clicked())
     return found
 
 
 def choice(name: str, spoken: str, items: Sequence[str] = ()) -> QComboBox:
-    found = QComboBox()
-    found.setObjectName(name)
-    found.setAccessibleName(spoken)
+    found = made(QComboBox(), name, accessibleName=spoken)
     found.addItems(list(items))
     return found
 
 
 def value_line(name: str) -> Elided:
-    found = Elided(greedy=True)
-    found.setObjectName(name)
-    return found
+    return made(Elided(greedy=True), name)
 
 
 def selected_cells(view: QAbstractItemView, text: Callable[[int, int], str]) -> list[list[str]]:

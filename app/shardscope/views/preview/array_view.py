@@ -36,7 +36,7 @@ from shardscope.views.preview.picture_view import PictureFrame, PlaneView, ZoomB
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import SMALL, mono
-from shardscope.widgets.layouts import discard, lay
+from shardscope.widgets.layouts import discard, lay, made
 from shardscope.widgets.table import Column, TableModel
 
 LOOKS = ("Grey", "Viridis", "Magma", "Labels", "Numbers")
@@ -173,8 +173,7 @@ class Histogram(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("previewHistogram")
-        self.setAccessibleName(self.tr("Histogram"))
+        made(self, "previewHistogram", accessibleName=self.tr("Histogram"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.SizeHorCursor)
         self._statistics = ArrayStatistics()
@@ -271,10 +270,7 @@ class LevelsBar(QWidget):
         self.histogram.levels_changed.connect(self.set_levels)
 
     def _field(self, name: str, spoken: str) -> QLineEdit:
-        line = QLineEdit()
-        line.setObjectName(name)
-        line.setAccessibleName(spoken)
-        line.setToolTip(spoken)
+        line = made(QLineEdit(), name, accessibleName=spoken, toolTip=spoken)
         validator = QDoubleValidator(line)
         # Use a decimal point in every locale.
         validator.setLocale(QLocale.c())

@@ -46,7 +46,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import discard, lay
+from shardscope.widgets.layouts import discard, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.table import context_menu
 
@@ -178,8 +178,7 @@ class PreviewPanel(QWidget):
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("preview")
-        self.setAccessibleName(self.tr("Preview"))
+        made(self, "preview", accessibleName=self.tr("Preview"))
         self._session = session
         self.shown: Preview | None = None
         self.view: ContentView | None = None
@@ -253,8 +252,7 @@ class PreviewPanel(QWidget):
         self._follow(session.selection)
 
     def _push(self, name: str, text: str, clicked: Callable[[], object]) -> QPushButton:
-        found = QPushButton(text)
-        found.setObjectName(name)
+        found = made(QPushButton(text), name)
         found.clicked.connect(lambda _: clicked())
         return found
 

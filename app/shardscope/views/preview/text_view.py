@@ -32,7 +32,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import NORMAL, mono
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 
 Token = tuple[int, int, str]
 """Token of a text: start, stop and colour name."""
@@ -144,9 +144,7 @@ class TextLines(QPlainTextEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("previewText")
-        self.setAccessibleName(self.tr("Text of the object"))
-        self.setReadOnly(True)
+        made(self, "previewText", accessibleName=self.tr("Text of the object"), readOnly=True)
         flags = Qt.TextInteractionFlag
         self.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
         self.setTabChangesFocus(True)
@@ -320,8 +318,7 @@ class FindBar(QWidget):
         self.field.setObjectName("previewFindText")
         self.field.setAccessibleName(self.tr("Find in the text"))
         self.field.setPlaceholderText(self.tr("Find in the text"))
-        self.count = Elided()
-        self.count.setObjectName("previewFindCount")
+        self.count = made(Elided(), "previewFindCount")
         before, after, close = self.tr("Previous"), self.tr("Next"), self.tr("Close")
         buttons = (
             button("previewFind-1", "↑", lambda: self.step(-1), tip=before, spoken=before),

@@ -38,7 +38,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
@@ -65,8 +65,7 @@ class VolumePlane(PlaneView):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("volumePlane")
-        self.setAccessibleName(self.tr("Slice of the volume"))
+        made(self, "volumePlane", accessibleName=self.tr("Slice of the volume"))
         self.edges = False
         self.shards: dict[str, int] | None = None
         self._slice: VolumeSlice | None = None
@@ -158,8 +157,7 @@ class VolumeView(QWidget):
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("volume")
-        self.setAccessibleName(self.tr("Volume"))
+        made(self, "volume", accessibleName=self.tr("Volume"))
         self._session = session
         self.found: FoundGrid | None = None
         self.slice: VolumeSlice | None = None
@@ -192,10 +190,8 @@ class VolumeView(QWidget):
             label.setContentsMargins(8, 3, 8, 2)
             label.hide()
         self.facts: dict[str, Elided] = {}
-        self.look_up = QPushButton(self.tr("Look up"))
-        self.look_up.setObjectName("volumeLookUp")
-        self.mesh = QPushButton(self.tr("Show mesh"))
-        self.mesh.setObjectName("volumeMesh")
+        self.look_up = made(QPushButton(self.tr("Look up")), "volumeLookUp")
+        self.mesh = made(QPushButton(self.tr("Show mesh")), "volumeMesh")
         self._facts = self._fact_panel()
         self._clear_facts()
         above, picture, below = QWidget(), QWidget(), QWidget()
@@ -227,9 +223,7 @@ class VolumeView(QWidget):
         WhileVisible(session.selection_changed, self, self._follow)
 
     def _fact_panel(self) -> QWidget:
-        panel = QWidget()
-        panel.setObjectName("volumeFacts")
-        panel.setAccessibleName(self.tr("Voxel location"))
+        panel = made(QWidget(), "volumeFacts", accessibleName=self.tr("Voxel location"))
         grid = QGridLayout(panel)
         grid.setContentsMargins(8, 4, 8, 6)
         grid.setVerticalSpacing(2)

@@ -48,6 +48,7 @@ from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
+from shardscope.widgets.layouts import made
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.save_picture import add_picture
@@ -245,8 +246,7 @@ class StructureTree(QTreeView):
         self._size_columns()
 
     def _build(self) -> None:
-        self.setObjectName("structureTree")
-        self.setAccessibleName(self.tr("Structure of the file"))
+        made(self, "structureTree", accessibleName=self.tr("Structure of the file"))
         self.setModel(self.nodes)
         self.setItemDelegate(NodeDelegate(self))
         self.setItemDelegateForColumn(0, NameDelegate(self))

@@ -43,7 +43,7 @@ from shardscope.views.trace.suggested_keys import SuggestedKeys
 from shardscope.widgets import playback, theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import discard, lay
+from shardscope.widgets.layouts import discard, lay, made
 from shardscope.widgets.playback import offer_speeds
 from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
@@ -76,8 +76,7 @@ class OutcomeBand(QWidget):
         self.sign = Sign("tick", "ok", size=26)
         self.outcome = WrapText(bold=True)
         self.verdict = WrapText()
-        self.show_object = QPushButton(self.tr("Show object"))
-        self.show_object.setObjectName("traceShowObject")
+        self.show_object = made(QPushButton(self.tr("Show object")), "traceShowObject")
         self._tone, self._word, self._mark = "note", "", "none"
         self._current: bool | None = None
         first = lay(QHBoxLayout(), (self.outcome, 1), self.show_object, spacing=6)
@@ -129,21 +128,18 @@ class CostSwitch(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setObjectName("traceCosts")
-        self.setAccessibleName(self.tr("Costs of the lookup"))
+        made(self, "traceCosts", accessibleName=self.tr("Costs of the lookup"))
         # These mnemonics must differ from those of the menus.
         self.warm = QRadioButton(self.tr("W&ith cache"))
         self.warm.setObjectName("traceWarm")
         self.warm.setToolTip(self.tr("Bytes that each step read now. Cached bytes cost nothing."))
         self.warm.setChecked(True)
-        self.cold = QRadioButton(self.tr("C&old start"))
-        self.cold.setObjectName("traceCold")
+        self.cold = made(QRadioButton(self.tr("C&old start")), "traceCold")
         self.cold.setToolTip(
             self.tr("Cost of each step with an empty cache, including opening. Measured by opening the shard again.")
         )
         self.cold.toggled.connect(self.cold_wanted.emit)
-        self.summary = WrapText(tone="muted")
-        self.summary.setObjectName("traceColdTold")
+        self.summary = made(WrapText(tone="muted"), "traceColdTold")
         self.summary.hide()
         row = lay(QHBoxLayout(), QLabel(self.tr("Cost:")), self.warm, self.cold, 1, spacing=12)
         lay(QVBoxLayout(self), row, self.summary, margins=(14, 6, 12, 4), spacing=4)
@@ -194,6 +190,9 @@ _TEACH = (
 LOW = 320
 """Height of the panel in pixels below which the outcome scrolls with the steps."""
 
+NARROW = 320
+"""Width in pixels below which the buttons of the steps are arrows."""
+
 STEP_MILLISECONDS = 1200
 """Milliseconds per step at normal playback speed."""
 
@@ -201,8 +200,7 @@ STEP_MILLISECONDS = 1200
 class TracePanel(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("tracePanel")
-        self.setAccessibleName(self.tr("Lookup"))
+        made(self, "tracePanel", accessibleName=self.tr("Lookup"))
         self.trace: Trace | None = None
         self.cards: list[StepCard] = []
         self._session = session
@@ -400,8 +398,7 @@ class TracePanel(QWidget):
         self.next_step.setEnabled(0 <= self.current < count - 1 and not hidden)
         self.play.setEnabled(count > 0 and not hidden)
         self.play.setChecked(playing)
-        self.play.setText(self.tr("Pause") if playing else self.tr("Play"))
-        self.play.setIconText(self.play.text())
+        _name(self.play, self.tr("Pause") if playing else self.tr("Play"))
         self.counter.set_text(self.tr("{0} of {1}").format(self.current + 1, count) if count else "")
         self.footer.setVisible(count > 0)
 
@@ -415,16 +412,14 @@ class TracePanel(QWidget):
         self.costs.cold_wanted.connect(self._show_costs)
         self._head = QWidget()
         lay(QVBoxLayout(self._head), self.band, self.costs)
-        self.field = QLineEdit()
-        self.field.setObjectName("traceKey")
-        self.field.setAccessibleName(self.tr("Key to look up"))
-        self.field.setPlaceholderText(self.tr("Key or prefix"))
+        self.field = made(
+            QLineEdit(), "traceKey", accessibleName=self.tr("Key to look up"), placeholderText=self.tr("Key or prefix")
+        )
         self.field.setFont(theme.fixed_font())
         self.field.setClearButtonEnabled(True)
         self.field.returnPressed.connect(self._look_up)
         self.field.textChanged.connect(self._compare_key)
-        self.look = QPushButton(self.tr("Look up"))
-        self.look.setObjectName("traceLook")
+        self.look = made(QPushButton(self.tr("Look up")), "traceLook")
         self.look.clicked.connect(self._look_up)
         self.offers = SuggestedKeys(self._session)
         self.offers.chosen.connect(self._look_up_offered)
@@ -438,8 +433,7 @@ class TracePanel(QWidget):
         self._make_room()
 
     def _built_pages(self) -> QWidget:
-        steps = QWidget()
-        steps.setObjectName("traceSteps")
+        steps = made(QWidget(), "traceSteps")
         self._band_among_steps = QVBoxLayout()
         self._column = lay(QVBoxLayout(), 1, margins=(4, 10, 4, 14), spacing=4)
         lay(QVBoxLayout(steps), self._band_among_steps, (self._column, 1))
@@ -454,8 +448,7 @@ class TracePanel(QWidget):
         return self.pages
 
     def _built_empty(self) -> QWidget:
-        self.hint = WrapText(tone="muted")
-        self.hint.setObjectName("traceHint")
+        self.hint = made(WrapText(tone="muted"), "traceHint")
         empty = QWidget()
         self._middle = lay(QVBoxLayout(empty), self.hint, self.offers, 1, spacing=20)
         area = scrolled(empty, "traceStart", self.tr("Getting started"), self)
@@ -467,12 +460,10 @@ class TracePanel(QWidget):
         row = self._controls = QHBoxLayout(self.footer)
         row.setSpacing(4)
         self.counter = WrapText(tone="muted")
-        previous, play, following = self.tr("◀ Back"), self.tr("Play"), self.tr("Next ▶")
-        for action, icon in ((self.previous_step, previous), (self.play, play), (self.next_step, following)):
+        for action in (self.previous_step, self.play, self.next_step):
             button = QToolButton()
             button.setDefaultAction(action)
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-            action.setIconText(icon)
             row.addWidget(button)
             if action is self.play:
                 self.speeds = offer_speeds(button)
@@ -489,16 +480,18 @@ class TracePanel(QWidget):
         self._middle.setContentsMargins(*((28, 24, 28, 24) if not low else (12, 4, 12, 4)))
         self._top.setContentsMargins(*((8, 4, 8, 4) if low else (12, 12, 12, 8)))
         self._controls.setContentsMargins(*((8, 1, 8, 1) if low else (12, 6, 12, 10)))
+        narrow = self.width() < px(NARROW)
+        self.previous_step.setIconText("◀" if narrow else self.tr("◀ Back"))
+        self.next_step.setIconText("▶" if narrow else self.tr("Next ▶"))
         # Without steps there is nothing to scroll.
         place = self._band_among_steps if low and self.cards else self._band_place
         if place.indexOf(self._head) < 0:
             place.addWidget(self._head)
 
     def _action(self, text: str, keys: str, act: Callable[[], None]) -> QAction:
-        action = QAction(text, self)
-        action.setShortcut(QKeySequence(keys))
+        action = QAction(self, shortcut=QKeySequence(keys))
         action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        action.setToolTip(f"{text} ({action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)})")
+        _name(action, text)
         action.triggered.connect(act)
         self.addAction(action)
         return action
@@ -517,3 +510,10 @@ class TracePanel(QWidget):
                 action.trigger()
                 return True
         return super().eventFilter(watched, event)
+
+
+def _name(action: QAction, text: str) -> None:
+    keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+    action.setText(text)
+    action.setIconText(text)
+    action.setToolTip(f"{text} ({keys})")

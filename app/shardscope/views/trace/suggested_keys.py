@@ -21,7 +21,7 @@ from shardcore.teaching.resource_paths import KeyRole, Sample
 from shardscope.session.display_text import cut_middle
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
-from shardscope.widgets.layouts import discard, lay
+from shardscope.widgets.layouts import discard, lay, made
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
@@ -88,8 +88,7 @@ class SuggestedKeys(QWidget):
 
     def __init__(self, session: Session) -> None:
         super().__init__()
-        self.setObjectName("traceOffers")
-        self.setAccessibleName(self.tr("Suggested keys"))
+        made(self, "traceOffers", accessibleName=self.tr("Suggested keys"))
         self.sample: Sample | None = None
         self.offers: tuple[SuggestedKey, ...] = ()
         self.links: list[WrapText] = []
@@ -97,11 +96,8 @@ class SuggestedKeys(QWidget):
         self._known = False
         self._box = QWidget()
         self._column = lay(QVBoxLayout(self), self._box)
-        self.menu = QToolButton()
-        self.menu.setObjectName("traceKeys")
-        self.menu.setText("▾")
-        self.menu.setAccessibleName(self.tr("Suggested keys"))
-        self.menu.setToolTip(self.tr("Suggested keys"))
+        about = self.tr("Suggested keys")
+        self.menu = made(QToolButton(), "traceKeys", text="▾", accessibleName=about, toolTip=about)
         self.menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.menu.setStyleSheet("QToolButton { padding: 4px; } QToolButton::menu-indicator { image: none; }")
         self.menu.setMenu(QMenu(self.menu))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
@@ -22,6 +23,7 @@ def test_all_hits_are_listed_and_marked(qtbot: QtBot, swh: HexPanel, session: Se
     raw = (data / "swh" / "small.shard").read_bytes()
     wanted = [at for at in range(len(raw) - 3) if raw[at : at + 4] == bytes(4)]
     swh.search.start()
+    swh.search.kind.setCurrentText("Hex")
     swh.search.field.setText("00000000")
     with qtbot.waitSignal(swh.search.list_wanted), qtbot.waitSignal(swh.search.hits_changed) as listed:
         swh.search.list_all()
@@ -39,7 +41,18 @@ def test_a_search_says_which_hit_or_why_there_is_none(qtbot: QtBot, swh: HexPane
     bar, status = swh.search, swh.search.status
     swh.actions_.find.trigger()
     assert bar.isVisible()
-    bar.field.setText("53 57 ?? 5? 68")
+    qtbot.keyClicks(bar.field, "swh")
+    qtbot.keyClick(bar.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: status.text() == "1 of 1, at 0x0")
+    bar.match_case.click()
+    qtbot.keyClick(bar.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: "not found" in status.text())
+    bar.field.clear()
+    qtbot.keyClicks(bar.field, "53 57 ?? 5? 68")
+    assert (bar.kind.currentText(), bar.match_case.isEnabled()) == ("Hex", False)
+    qtbot.keyClicks(bar.field, "y")
+    assert bar.kind.currentText() == "Text", "these are no bytes"
+    qtbot.keyClick(bar.field, Qt.Key.Key_Backspace)
     qtbot.keyClick(bar.field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: session.selection.span == Span("", 0, 5))
     qtbot.keyClick(bar.field, Qt.Key.Key_Return)
@@ -48,7 +61,7 @@ def test_a_search_says_which_hit_or_why_there_is_none(qtbot: QtBot, swh: HexPane
     qtbot.waitUntil(lambda: session.selection.span == Span("", 72, 80))
     qtbot.waitUntil(lambda: status.text().startswith("1 of "))
     assert "at 0x48 · u64 big-endian" in status.text()
-    for kind, text, answer in (("Hex", "5", "odd number"), ("Text", "surely not in this file", "not found in")):
+    for kind, text, answer in (("Hex", "5", "odd number"), ("Text", "no such", "not found"), ("Regex", "(", "missing")):
         bar.kind.setCurrentText(kind)
         bar.field.setText(text)
         bar.look()
@@ -112,6 +125,7 @@ def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel
     panel.pages.use(SampleReader(PatternSource(2**60)))
     panel.view.state.set_source("", 2**60)
     panel.search.start()
+    panel.search.kind.setCurrentText("Hex")
     panel.search.field.setText("00 01 02 03 04 05 06 07")
     panel.search.list_all()
     assert panel.search.stop.isVisible()
@@ -136,8 +150,34 @@ def test_contents_are_searched_on_request(qtbot: QtBot, panel: HexPanel, session
     assert span.source.startswith("@")
     qtbot.waitUntil(lambda: panel.state.name == span.source)
     assert session.shard.bytes_of(span.source).read(span.start, span.stop) == b"abcdabcd"
-    bar.contents.click()
+    assert bar.contents.isChecked()
+    bar.again(backward=False)
     qtbot.waitUntil(lambda: session.selection.span != span)
+    bar.again(backward=True)
+    qtbot.waitUntil(lambda: session.selection.span == span)
     bar.field.setText("nowhere in here")
-    bar.contents.click()
+    qtbot.keyClick(bar.field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: bar.status.text() == "not found in the contents")
+    bar.contents.click()
+    qtbot.keyClick(bar.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: bar.status.text() == "not found in the stored bytes")
+
+
+@pytest.mark.thorough
+def test_expressions_are_found_counted_and_marked(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
+    data = b"ab12 ab3 AB456 " * 5_000
+    panel.pages.use(SampleReader(BytesSource(data)))
+    panel.state.set_source("", len(data))
+    panel.search.found.connect(panel.state.select)
+    panel.search.look_for("Regex", r"ab\d+")
+    qtbot.waitUntil(lambda: panel.search.status.text() == "1 of 10,000+, at 0x0")
+    panel.search.again(backward=True)
+    qtbot.waitUntil(lambda: panel.state.selection.span == Span("", len(data) - 6, len(data) - 1))
+    panel.state.scroll_to(0)
+    assert panel.state.scene(focused=True).hits[:4] == ((0, 4), (5, 8), (9, 14), (15, 19))
+    panel.search.list_all()
+    qtbot.waitUntil(lambda: panel.search.status.text() == "15,000 found")
+    panel.search.look_for("Regex", r"(?:[\w ]|.)+%")
+    qtbot.waitUntil(lambda: "find" in panel.search._jobs)
+    panel.search.cancel()
+    qtbot.waitUntil(lambda: panel.search.status.text() == "stopped" and not session.jobs.open_jobs)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,6 +104,18 @@ def test_details_of_fields_and_objects(inspector: Inspector, session: Session, q
     assert clip.text().startswith("### index\\_size")
     session.close()
     assert inspector.hint.isVisible()
+
+
+def test_checksums_of_the_selection(inspector: Inspector, session: Session, qtbot: QtBot, data: Path) -> None:
+    content, clip = (data / "swh/small.shard").read_bytes(), QGuiApplication.clipboard()
+    select(session, qtbot, 100, 900)
+    click(inspector.page, "→ compute")
+    qtbot.waitUntil(lambda: text(inspector, "sha1") == hashlib.sha1(content[100:900]).hexdigest())
+    assert text(inspector, "sha256") == hashlib.sha256(content[100:900]).hexdigest()
+    click(inspector.page, text(inspector, "crc32"))
+    assert clip.text() == f"{zlib.crc32(content[100:900]):08x}"
+    select(session, qtbot, 200, 300)
+    assert text(inspector, "sha1") == hashlib.sha1(content[200:300]).hexdigest(), "once requested, of each selection"
 
 
 def test_numbers_at_the_caret(inspector: Inspector, session: Session, qtbot: QtBot, data: Path) -> None:

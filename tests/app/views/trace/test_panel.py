@@ -134,6 +134,7 @@ def test_play(panel: TracePanel, qtbot: QtBot) -> None:
     panel.timer.setInterval(1)
     panel.play.trigger()
     assert panel.play.text() == "Pause"
+    assert panel.play.toolTip().startswith("Pause (")
     qtbot.waitUntil(lambda: not panel.timer.isActive())
     assert panel.current == len(panel.cards) - 1
     assert panel.play.text() == "Play"
