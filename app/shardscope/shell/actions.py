@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, SignalInstance
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, SignalInstance
 from PySide6.QtGui import QAction, QActionGroup, QHelpEvent, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar
 
@@ -40,7 +40,8 @@ CAN_GO_FORWARD = EnabledWhile(
     lambda session: session.selector.can_go_forward, lambda session: (session.selector.history_changed,)
 )
 SEVERAL_TABS = EnabledWhile(
-    lambda session: len(session.documents.all) > 1, lambda session: (session.documents.changed,)
+    lambda session: len(session.documents.all) + session.documents.welcome > 1,
+    lambda session: (session.documents.changed,),
 )
 TAB_CLOSED = EnabledWhile(lambda session: session.documents.can_reopen, lambda session: (session.documents.changed,))
 
@@ -85,8 +86,6 @@ class WindowActions(QObject):
         self.named: dict[str, QAction] = {}
         self._groups: dict[str, QActionGroup] = {}
         self._enabled: dict[EnabledWhile, list[QAction]] = {}
-        self.quick = QMenu(window)
-        self.quick.setAccessibleName(self.tr("Panels and files"))
 
     def __getitem__(self, name: str) -> QAction:
         return self.named[name]
@@ -144,7 +143,7 @@ class WindowActions(QObject):
             action.setEnabled(holds)
 
     def panel_rows(self, docks: PanelDocks) -> list[QAction]:
-        """Return actions that open or close a panel, for a menu. Those that only show one, with keys, fill `quick`."""
+        """Return actions that open or close a panel, for a menu. Actions that only show one have the keys."""
         rows = []
         for panel in docks.panels:
             go = self.add(
@@ -158,20 +157,12 @@ class WindowActions(QObject):
             )
             go.setProperty("group", self.tr("Panels"))
             self._window.addAction(go)
-            self.quick.addAction(go)
             toggle = docks.by_name[panel.name].toggleViewAction()
             toggle.setText(f"{go.text()}\t{go.shortcut().toString(QKeySequence.SequenceFormat.NativeText)}")
             toggle.setToolTip(panel.shown_title)
             self._enable(toggle, FILE_OPEN)
             rows.append(toggle)
         return rows
-
-    def pop_up_quick(self) -> None:
-        size = self.quick.sizeHint()
-        middle = self._window.rect().center() - QPoint(size.width() // 2, size.height() // 2)
-        self.quick.popup(self._window.mapToGlobal(middle))
-        if first := next((action for action in self.quick.actions() if action.isEnabled()), None):
-            self.quick.setActiveAction(first)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Show no tool tip that only repeats an entry."""

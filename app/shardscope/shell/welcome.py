@@ -36,11 +36,9 @@ from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, TITLE, px, sized, zoom
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.sample_names import sample_title
+from shardscope.widgets.sample_names import further_samples, sample_title
 from shardscope.widgets.strip_paint import paint_ground, paint_letter, widths_to_scale
 from shardscope.widgets.wrap_text import WrapText
-
-_CARDS = (Role.MAIN, Role.FEATURED)
 
 TWO_COLUMNS = 600
 """Width in pixels at 100 % from which there are two columns."""
@@ -173,9 +171,7 @@ class SampleCards(QWidget):
         self._jobs = jobs
         self._columns = 0
         self.cards = [
-            SampleCard(main, [one for one in samples if one.format == main.format and one.role not in _CARDS], self)
-            for main in samples
-            if main.role is Role.MAIN
+            SampleCard(main, further_samples(main, samples), self) for main in samples if main.role is Role.MAIN
         ]
         self.cards += [SampleCard(one, (), self) for one in samples if one.role is Role.FEATURED]
         for card in self.cards:

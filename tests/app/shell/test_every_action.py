@@ -30,6 +30,7 @@ from shardscope.shell.screenshot import settle
 from shardscope.views.notes import NotesPanel
 from shardscope.widgets import fonts
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.sample_names import CARDS
 from tests.remote.servers import RangeServer
 
 Does = Callable[[MainWindow], object]
@@ -216,7 +217,8 @@ WELCOME = (
     Row("File > New shard…", dialog("NewShardDialog")),
     *(
         Row(f"File > Open sample > {one.title}", lambda window: window.session.shard is not None)
-        for one in resource_paths.main_samples()
+        for one in resource_paths.samples()
+        if one.role in CARDS
     ),
     theme("dark", "Dark"),
     theme("light", "Light"),
@@ -231,7 +233,10 @@ WELCOME = (
     Row("View > 100 %", lambda _: fonts.zoom() == 1, lambda window: window.zoom(larger=True)),
     Row("View > Save picture of the window…", FILE_DIALOG),
     Row("Tools > Find key in folder…", dialog("FindKeyDialog")),
-    Row("Help > Keyboard shortcuts", dialog("ShortcutDialog")),
+    *(
+        Row(name, lambda window: window.palette_.isVisible(), lambda window: window.palette_.hide())
+        for name in ("Go > Go to anything…", "Go > Command palette…", "Help > Keyboard shortcuts")
+    ),
     Row("Help > About Shardscope", dialog("QMessageBox")),
     changing("File > Restore tabs at start", lambda window: window.settings.restores_tabs),
     Row("File > Quit", lambda window: not window.isVisible()),
@@ -292,7 +297,6 @@ SWH = (
     Row("Go > Follow pointer", selects(4465, 4985), at(64, 72)),
     Row("Go > Find references", lambda window: window.session.references.question is not None, at(512, 513)),
     Row("Go > Open inside", lambda window: "Cannot open" in window.notices.text, at(512, 513)),
-    Row("Go > Panel or file…", lambda _: QApplication.activePopupWidget() is not None),
     Row("Go > Back", selects(40, 48), TWO_PLACES),
     Row("Go > Forward", selects(4000, 4008), then(TWO_PLACES, lambda window: window.session.selector.back())),
     Row("Go > Filter objects", lambda window: window.focusWidget() is window.objects.filter),
@@ -319,6 +323,7 @@ SWH = (
     Row("Learn > Lessons", brings("lessons"), away("lessons")),
     Row("Help > Format reference", brings("formatPage"), away("formatPage")),
     Row("Help > Glossary", brings("formatPage"), away("formatPage")),
+    Row("Help > Help on this panel", brings("formatPage"), away("formatPage")),
     Row(
         "Objects > Choose columns automatically",
         lambda window: not window.settings.columns("swh"),
@@ -397,8 +402,8 @@ SERVED = (Row("Edit > Copy as > Copy as curl command", copies("curl "), at(0, 8)
 # --- all of them ---
 
 OWNERS = {"NotesPanel": "Notes", "TracePanel": "Lookup", "LessonPanel": "Lessons", "MainWindow": "Panels"}
-DYNAMIC = ("File > Open recent > /",)
-"""Entries that the user's own files make; the test of recent files has them."""
+DYNAMIC = ("File > Open recent > /", *(f"File > Open sample > {one.title} > " for one in resource_paths.main_samples()))
+"""Entries of the user's own files, and further samples, each of which is opened by another test."""
 
 
 def in_menus(menu: QWidget, path: Sequence[str] = ()) -> Iterator[tuple[str, QAction]]:
@@ -466,6 +471,7 @@ TABS = (
     changing("Go > Next tab", shown_tab),
     changing("Go > Previous tab", shown_tab),
     Row("File > Reopen closed tab", lambda window: len(window.session.documents.all) == 2, close_tab),
+    Row("Help > Welcome page", lambda window: window.welcome.isVisible()),
 )
 """Two files are open."""
 
@@ -473,7 +479,13 @@ TABLES = (WELCOME, SWH, SANDBOX, *OTHERS.values(), UNREAD, SERVED, TABS)
 
 
 ALWAYS = {
-    *("Learn > Missions…", "Learn > Lessons", "Help > Format reference", "Help > Glossary", "Go > Panel or file…"),
+    *(
+        "Learn > Missions…",
+        "Learn > Lessons",
+        "Help > Format reference",
+        "Help > Glossary",
+        "Help > Help on this panel",
+    ),
     "View > Offsets in decimal",
 }
 """Enabled with nothing open, beside `WELCOME`; tested with a shard."""

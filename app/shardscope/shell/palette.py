@@ -1,0 +1,370 @@
+"""Command palette: commands, open files, sections, names and keys in one list, found by typing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QAction, QKeyEvent, QKeySequence, QMouseEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QDockWidget,
+    QFrame,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QMainWindow,
+    QMenu,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+from shiboken6 import isValid
+
+from shardcore.model.text import shown
+from shardscope.session.display_text import cut_middle
+from shardscope.session.object_filter import keys_with
+from shardscope.session.open_request import name_of
+from shardscope.session.session import IndexState, Session
+from shardscope.shell.file_tabs import titles
+from shardscope.views.hex.address_bar import AddressBar
+from shardscope.views.places import folder_text
+from shardscope.widgets import theme
+from shardscope.widgets.fonts import px
+from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.plain_text import plain_label, tip
+
+COMMAND_SIGN = ">"
+"""First character of a text that searches only commands."""
+
+MOST_SHOWN = 300
+
+LONGEST = 100
+"""Characters of an entry; longer texts are shortened in the middle."""
+
+_WIDTH, _ROWS = 640, 14
+"""Width in pixels at 100 %, and number of rows."""
+
+_MATCHED = 10
+
+_ENTRY = int(Qt.ItemDataRole.UserRole)
+
+
+class Scope(Enum):
+    """Entries that are searched, with the text of the empty field."""
+
+    ALL = "Command, open file, recent file, section, offset or key; > for commands only"
+    SHORTCUTS = "Filter shortcuts: command or key"
+    TABS = "Filter open files"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    text: str
+    where: str
+    run: Callable[[], object]
+    keys: str = ""
+    enabled: bool = True
+    tip: str = ""
+    is_command: bool = False
+
+    @property
+    def spoken(self) -> str:
+        return ", ".join(part for part in (self.text, self.where, self.keys, self.note) if part)
+
+    @property
+    def note(self) -> str:
+        return "" if self.enabled else QCoreApplication.translate("CommandPalette", "Not available now")
+
+
+def rank(words: Iterable[str], entry: Entry) -> int | None:
+    """Return how well an entry matches all words in lower case, 0 is best; None if one does not match.
+
+    Matches of the text in this order: whole, prefix, prefix of a word, part, letters in order; then menu or keys.
+    """
+    text, rest, total = entry.text.casefold(), f"{entry.where} {entry.keys}".casefold(), 0
+    for word in words:
+        at = text.find(word)
+        if at >= 0:
+            total += 0 if text == word else 1 if at == 0 else 2 if not text[at - 1].isalnum() else 3
+        elif (gaps := _gaps(word, text)) is not None:
+            total += 4 + gaps
+        elif word in rest:
+            total += 1000
+        else:
+            return None
+    return total
+
+
+def _gaps(word: str, text: str) -> int | None:
+    """Return the least number of letters skipped to read `word` in `text`, from the first letter of a word on."""
+    found = []
+    for start in (n for n, letter in enumerate(text) if letter == word[0] and not text[n - 1 : n].isalnum()):
+        at = start
+        for letter in word[1:]:
+            at = text.find(letter, at + 1)
+            if at < 0:
+                break
+        else:
+            found.append(at - start + 1 - len(word))
+    return min(found, default=None)
+
+
+# --- commands ---
+
+
+def commands(window: QMainWindow) -> list[tuple[Sequence[str], QAction]]:
+    """Return the actions of the menus, and those that only have keys, with the titles of their menus or panel."""
+    found = {id(action): (path, action) for path, action in _menu_actions(window.menuBar().actions())}
+    for action in window.findChildren(QAction):
+        if action.shortcuts() and (home := _home(action)):
+            found.setdefault(id(action), ((home,), action))
+    return list(found.values())
+
+
+def _menu_actions(actions: Iterable[QAction], *path: str) -> Iterator[tuple[Sequence[str], QAction]]:
+    for action in actions:
+        if isinstance(menu := action.menu(), QMenu):
+            yield from _menu_actions(menu.actions(), *path, plain_text(menu.title()))
+        elif not action.isSeparator() and not isinstance(action.parent(), QDockWidget):
+            yield path, action
+
+
+def _home(action: QAction) -> str:
+    owner = action.parent()
+    while owner is not None and not isinstance(owner, QDockWidget):
+        owner = owner.parent()
+    return str(action.property("group") or (owner.windowTitle() if isinstance(owner, QDockWidget) else ""))
+
+
+def plain_text(text: str) -> str:
+    return text.partition("\t")[0].replace("&&", "\0").replace("&", "").replace("\0", "&").removesuffix("…").rstrip()
+
+
+def _command(path: Sequence[str], action: QAction) -> Entry:
+    keys = ", ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in action.shortcuts())
+    text = " › ".join((*path[1:], plain_text(action.text())))
+    return Entry(text, path[0], action.trigger, keys, action.isEnabled(), is_command=True)
+
+
+def _folder(uri: str) -> str:
+    return shown(cut_middle(folder_text(uri)))
+
+
+# --- the palette ---
+
+
+class CommandPalette(QWidget):
+    """Covers the window, so that a click beside the list closes it; the focus returns to where it was."""
+
+    def __init__(
+        self,
+        session: Session,
+        address: AddressBar,
+        recent: QMenu,
+        show_row: Callable[[int], object],
+        window: QMainWindow,
+    ) -> None:
+        super().__init__(window)
+        self._session, self._address, self._recent = session, address, recent
+        self._show_row, self._window = show_row, window
+        self._scope = Scope.ALL
+        self._before: QWidget | None = None
+        self._entries: list[Entry] = []
+        self._keys: list[Entry] = []
+        made(self, "paletteCover", accessibleName=self.tr("Command palette"))
+        self.box = made(QFrame(self), "palette")
+        self.field = made(QLineEdit(), "paletteField", accessibleName=self.tr("Search commands, files and keys"))
+        self.field.setClearButtonEnabled(True)
+        self.list = made(
+            QTreeWidget(),
+            "paletteList",
+            accessibleName=self.tr("Results"),
+            columnCount=3,
+            headerHidden=True,
+            frameShape=QFrame.Shape.NoFrame,
+            rootIsDecorated=False,
+            uniformRowHeights=True,
+            focusPolicy=Qt.FocusPolicy.NoFocus,
+            horizontalScrollBarPolicy=Qt.ScrollBarPolicy.ScrollBarAlwaysOff,
+        )
+        header = self.list.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.note: QLabel = plain_label("")
+        self.note.setForegroundRole(self.note.palette().ColorRole.PlaceholderText)
+        lay(QVBoxLayout(self.box), self.field, self.list, self.note, margins=(8, 8, 8, 6), spacing=6)
+        self.field.textChanged.connect(self._fill)
+        self.list.itemClicked.connect(self._run)
+        self.list.currentItemChanged.connect(self._speak)
+        self.field.installEventFilter(self)
+        window.installEventFilter(self)
+        self.hide()
+
+    def open(self, text: str = "", scope: Scope = Scope.ALL) -> None:
+        if not self.isVisible():
+            self._before = QApplication.focusWidget()
+        # Before the field gets the focus, which enables and disables actions.
+        self._scope, self._entries, self._keys = scope, list(self._collect(scope)), []
+        self.field.setPlaceholderText(self.tr(scope.value))
+        self.field.setText(text)
+        self._fill()
+        self.show()
+        self.raise_()
+        self._window.activateWindow()
+        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def leave(self) -> None:
+        before, self._before = self._before, None
+        self.hide()
+        if before is not None and isValid(before) and before.isVisible():
+            before.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _place(self) -> None:
+        self.setGeometry(self._window.rect())
+        width, top = min(px(_WIDTH), self.width() - px(16)), self._window.menuBar().height()
+        rows = min(self.list.topLevelItemCount(), _ROWS)
+        self.list.setFixedHeight(min(rows * max(self.list.sizeHintForRow(0), 0) + 2, self.height() - top - px(100)))
+        self.box.setGeometry((self.width() - width) // 2, top, width, self.box.sizeHint().height())
+
+    # --- entries ---
+
+    def _collect(self, scope: Scope) -> Iterator[Entry]:
+        documents, recent = self._session.documents, [one for one in self._recent.actions() if one.data()]
+        if scope is not Scope.SHORTCUTS:
+            for document, title in zip(documents.all, titles(documents.all), strict=True):
+                if scope is Scope.TABS or document is not documents.current:
+                    where = _folder(document.request.shown) if scope is Scope.TABS else self.tr("Open files")
+                    show = partial(documents.show, document)
+                    yield Entry(shown(title), where, show, tip=document.request.shown)
+        if scope is Scope.ALL:
+            there = {document.request.shown for document in documents.all}
+            for action in recent:
+                if (uri := action.data()) not in there:
+                    yield Entry(shown(name_of(uri)), _folder(uri), action.trigger, tip=uri)
+        if scope is not Scope.TABS:
+            found = (_command(path, action) for path, action in commands(self._window) if action not in recent)
+            yield from (one for one in found if one.keys or scope is Scope.ALL)
+
+    def _found(self, text: str, only_commands: bool) -> Iterator[Entry]:
+        """Yield what only a text finds: offsets and names, and keys of the open file."""
+        if self._session.shard is None or not text or only_commands or self._scope is not Scope.ALL:
+            return
+        for choice in self._address.offers(text):
+            # A key is only looked up if none is found.
+            if choice.offset is not None or not self._keys:
+                where = self.tr("Look up") if choice.offset is None else self.tr("Go to")
+                yield Entry(shown(choice.words), where, partial(self._address.take, choice), tip=choice.text)
+        yield from self._keys
+
+    def _find_keys(self, text: str) -> None:
+        self._keys = []
+        if not text or self._scope is not Scope.ALL or self._session.index.state is not IndexState.LOADED:
+            return
+
+        def take(found: list[tuple[int, str]]) -> None:
+            if text == self._text:
+                self._keys = [
+                    Entry(shown(cut_middle(key, LONGEST)), self.tr("Key"), partial(self._show_row, row), tip=key)
+                    for row, key in found
+                ]
+                self._show()
+
+        find = lambda shard, job: keys_with(text, shard.objects, job.check)  # noqa: E731
+        self._session.ask(find, take, key=("palette", self))
+
+    @property
+    def _text(self) -> str:
+        return self.field.text().strip()
+
+    def _fill(self) -> None:
+        self._find_keys("" if self._text.startswith(COMMAND_SIGN) else self._text)
+        self._show()
+
+    def _show(self) -> None:
+        only, text = self._text.startswith(COMMAND_SIGN), self._text.removeprefix(COMMAND_SIGN).strip()
+        words = text.casefold().split()
+        entries = [one for one in self._entries if one.is_command or not only]
+        ranked = [(found, entry) for entry in entries if (found := rank(words, entry)) is not None]
+        # These are matched already, maybe by a pattern.
+        ranked += [(_MATCHED if (found := rank(words, one)) is None else found, one) for one in self._found(text, only)]
+        if words:
+            ranked.sort(key=lambda one: (one[0], not one[1].enabled))
+        self.list.clear()
+        self.list.addTopLevelItems([self._item(entry) for _, entry in ranked[:MOST_SHOWN]])
+        self.list.setCurrentItem(self.list.topLevelItem(0))
+        more = self.tr("The first {0} of {1}").format(MOST_SHOWN, len(ranked)) if len(ranked) > MOST_SHOWN else ""
+        self.note.setText(more or ("" if ranked else self.tr("No matches")))
+        self.note.setVisible(bool(self.note.text()))
+        self._place()
+
+    def _item(self, entry: Entry) -> QTreeWidgetItem:
+        item, colours = QTreeWidgetItem([entry.text, entry.where, entry.keys]), theme.of(self)
+        item.setData(0, _ENTRY, entry)
+        item.setData(0, Qt.ItemDataRole.AccessibleTextRole, entry.spoken)
+        item.setToolTip(0, tip(entry.note or entry.tip))
+        for column in range(3):
+            item.setForeground(column, colours.faint if entry.note else colours.muted if column else colours.text)
+        return item
+
+    def _speak(self, item: QTreeWidgetItem | None, _: object = None) -> None:
+        if item is not None and self.isVisible() and QAccessible.isActive():
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.field, item.data(0, _ENTRY).spoken))
+
+    # --- keys and clicks ---
+
+    def _run(self, item: QTreeWidgetItem | None) -> None:
+        entry = item.data(0, _ENTRY) if item is not None else None
+        if isinstance(entry, Entry) and entry.enabled:
+            self.leave()
+            # Later, since an action may close the window or open another list.
+            QTimer.singleShot(0, self, entry.run)
+
+    def _step(self, by: int) -> None:
+        count = self.list.topLevelItemCount()
+        if count:
+            at = self.list.indexOfTopLevelItem(self.list.currentItem()) + by
+            self.list.setCurrentItem(self.list.topLevelItem(at % count if abs(by) == 1 else min(max(at, 0), count - 1)))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._window:
+            if event.type() is QEvent.Type.Resize and self.isVisible():
+                self._place()
+            return False
+        if isinstance(event, QKeyEvent) and event.type() is QEvent.Type.KeyPress:
+            return self._press(Qt.Key(event.key()))
+        stays = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
+        if event.type() is QEvent.Type.FocusOut and event.reason() not in stays:
+            self.hide()
+        return False
+
+    def _press(self, key: Qt.Key) -> bool:
+        steps = {
+            Qt.Key.Key_Down: 1,
+            Qt.Key.Key_Up: -1,
+            Qt.Key.Key_Tab: 1,
+            Qt.Key.Key_Backtab: -1,
+            Qt.Key.Key_PageDown: _ROWS,
+            Qt.Key.Key_PageUp: -_ROWS,
+        }
+        if key in steps:
+            self._step(steps[key])
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._run(self.list.currentItem())
+        elif key is Qt.Key.Key_Escape:
+            self.leave()
+        else:
+            return False
+        return True
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if not self.box.geometry().contains(event.position().toPoint()):
+            self.leave()
+
+    def wheelEvent(self, event: QEvent) -> None:
+        event.accept()
