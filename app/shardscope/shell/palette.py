@@ -145,7 +145,7 @@ def plain_text(text: str) -> str:
     return text.partition("\t")[0].replace("&&", "\0").replace("&", "").replace("\0", "&").removesuffix("…").rstrip()
 
 
-def _command(path: Sequence[str], action: QAction) -> Entry:
+def command(path: Sequence[str], action: QAction) -> Entry:
     keys = ", ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in action.shortcuts())
     text = " › ".join((*path[1:], plain_text(action.text())))
     return Entry(text, path[0], action.trigger, keys, action.isEnabled(), is_command=True)
@@ -248,7 +248,7 @@ class CommandPalette(QWidget):
                 if (uri := action.data()) not in there:
                     yield Entry(shown(name_of(uri)), _folder(uri), action.trigger, tip=uri)
         if scope is not Scope.TABS:
-            found = (_command(path, action) for path, action in commands(self._window) if action not in recent)
+            found = (command(path, action) for path, action in commands(self._window) if action not in recent)
             yield from (one for one in found if one.keys or scope is Scope.ALL)
 
     def _found(self, text: str, only_commands: bool) -> Iterator[Entry]:

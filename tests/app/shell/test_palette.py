@@ -108,7 +108,7 @@ def test_keys_sections_and_files_are_found(small: MainWindow, qtbot: QtBot, data
     QTest.keyClicks(palette.field, "medi")
     press(Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: small.session.request.name == "medium.shard")
-    palette.open("Reopen closed tab")
+    palette.open("Load index")
     press(Qt.Key.Key_Return)
     assert palette.isVisible(), "it is not available"
     for key in (Qt.Key.Key_Tab, Qt.Key.Key_Up, Qt.Key.Key_PageDown):
