@@ -508,7 +508,6 @@ class Documents(QObject):
         self._bring(document)
 
     def show_none(self) -> None:
-        """Show no document, as before the first is opened; all stay open."""
         if self.current.shard is not None:
             self._last = self.current
             self._leave(Document())
@@ -516,7 +515,6 @@ class Documents(QObject):
 
     @property
     def welcome(self) -> bool:
-        """Whether no document is shown although some are open."""
         return bool(self.all) and self.current not in self.all
 
     def step(self, by: int) -> None:

@@ -36,7 +36,7 @@ PIECE = 1 << 20
 MANY_SIZES = 100_000
 """Maximum number of rows for which a filter reads unknown sizes."""
 
-MOST_FOUND_KEYS = 20
+MOST_FOUND_KEYS, MOST_COMPARED_KEYS = 20, 5_000
 
 MAX_COMPARED = 500
 """Maximum number of objects compared with a dropped file."""
@@ -249,20 +249,11 @@ def place_of_key(
     return None
 
 
-def keys_with(text: str, objects: Objects, check: Callable[[], None]) -> list[tuple[int, str]]:
+def keys_with(text: str, objects: Objects, progress: Progress) -> list[tuple[int, str]]:
     """Return rows and keys that match as in a filter, those that begin with the text first. O(objects)."""
-    begin: list[tuple[int, str]] = []
-    others: list[tuple[int, str]] = []
-    for start in range(0, len(objects), STEP):
-        check()
-        rows = np.arange(start, min(start + STEP, len(objects)), dtype=np.int64)
-        rows = rows[fitting_keys(text, objects, rows)][: STEP // MOST_FOUND_KEYS]
-        for row, key in zip(rows.tolist(), objects.key_texts(rows), strict=True):
-            (begin if (key or "").startswith((text, text.lower())) else others).append((row, key or ""))
-        del others[MOST_FOUND_KEYS:]
-        if len(begin) >= MOST_FOUND_KEYS:
-            break
-    return [*begin, *others][:MOST_FOUND_KEYS]
+    rows = Filter(text).rows(objects, progress)[:MOST_COMPARED_KEYS].astype(np.int64)
+    found = [(row, key) for row, key in zip(rows.tolist(), objects.key_texts(rows), strict=True) if key is not None]
+    return sorted(found, key=lambda one: not one[1].startswith((text, text.lower())))[:MOST_FOUND_KEYS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,10 +177,7 @@ class Session(QObject):
     def open_inside(
         self, what: int | InsideStep, *more: InsideStep, otherwise: Callable[[], object] | None = None
     ) -> Job | None:
-        """Open the content of an object in another tab; `what` is its row, key or bytes, `more` are keys inside it.
-
-        With `otherwise`, no content is decoded as a whole, and it is called instead of reporting an error.
-        """
+        """Open the content of an object in another tab; `what` is its row, key or bytes, `more` are keys inside it."""
         request = self.request
 
         def work(shard: Shard, _: Job) -> OpenRequest:
@@ -192,7 +189,7 @@ class Session(QObject):
                     # Long content is only decoded once, by the tab, which reports the error.
                     if source.cheap:
                         detect(source)
-                    elif otherwise is not None:
+                    elif otherwise is not None:  # it would be decoded as a whole
                         raise UsageError(f"{short(source.title)} is long")
             return replace(request, inside=(*request.inside, step, *more))
 

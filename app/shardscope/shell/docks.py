@@ -91,9 +91,7 @@ class Panel:
     """Panel in a dock.
 
     Attributes:
-        name: Name for `--show`; the object name of the dock is `<name>Dock`.
         group: Panels of one group are tabs of one place, the first in front.
-        make: Creates the content, whose focus proxy gets the keyboard.
         on_demand: Whether it is closed at first and has a close button on its tab.
         high: Height in pixels at 100 % below which the content scrolls; 0 for never.
     """

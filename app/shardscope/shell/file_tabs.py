@@ -130,7 +130,6 @@ class FileTabs(QTabBar):
         self.blockSignals(blocked)
 
     def _show_welcome(self, shown: bool) -> None:
-        """Add a tab of the welcome page as the last one while it covers open files, or remove it."""
         if shown and self.count() == len(self._shown):
             self.addTab(self.tr("Welcome"))
             button = self._close_button(partial(self._session.documents.step, 1))

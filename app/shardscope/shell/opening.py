@@ -1,4 +1,4 @@
-"""Opening of files: dialogs, menus of recent files and samples, errors and their remedies; quitting."""
+"""Opening of files: dialogs, menu of recent files, errors and their remedies; quitting."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from shardcore.model.text import shown, size_text
 from shardcore.sources.remote.address import is_address
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_step import is_fresh
-from shardcore.teaching.resource_paths import Role
 from shardscope.session.connections import LoginKind, login_kind_of
 from shardscope.session.display_text import ACTIONS, cut_middle, error_text, failure, grouped, sentence, short_name
 from shardscope.session.jobs import Job, JobState
@@ -42,7 +41,6 @@ from shardscope.tasks.connect import ConnectTask
 from shardscope.tasks.new_shard.new_shards import NewShardDialog
 from shardscope.widgets.file_dialogs import ask_files, ask_folder
 from shardscope.widgets.plain_text import tip
-from shardscope.widgets.sample_names import CARDS, further_samples, sample_title
 
 if TYPE_CHECKING:
     from shardscope.startup.single_instance import Handover
@@ -63,17 +61,6 @@ class FileOpener(QObject):
         self._session, self._settings, self._connecting, self._window = session, settings, connecting, window
         self._next: tuple[str, Callable[[Shard], object]] | None = None
         self.recent = QMenu(self.tr("Open &recent"), window)
-        self.samples = QMenu(self.tr("Open &sample"), window)
-        samples = resource_paths.samples()
-        for role in CARDS:
-            for sample in (one for one in samples if one.role is role):
-                self._add_entry(self.samples, sample.title, str(sample.path))
-            self.samples.addSeparator()
-        for main in (one for one in samples if one.role is Role.MAIN):
-            more = self.samples.addMenu(main.title)
-            for sample in further_samples(main, samples):
-                self._add_entry(more, sample_title(sample), str(sample.path))
-        self.samples.setEnabled(not self.samples.isEmpty())
         self._fill_recent()
         session.documents.may_show = self._may_show
         session.tab_wanted.connect(session.open_tab)
@@ -174,19 +161,16 @@ class FileOpener(QObject):
         names = self._settings.recent
         self.recent.clear()
         for name in names:
-            self._add_entry(self.recent, name, name)
+            # Untrusted: shortened, escaped, without mnemonic.
+            action = self.recent.addAction(shown(cut_middle(name, LONGEST_ENTRY)).replace("&", "&&"))
+            action.setToolTip(tip(name))
+            action.setData(name)
+            action.triggered.connect(lambda _, name=name: self.open(name))
         self.recent.setEnabled(bool(names))
         if names:
             self.recent.addSeparator()
             self.recent.addAction(self.tr("Clear")).triggered.connect(self.clear_recent)
         self.recent_changed.emit()
-
-    def _add_entry(self, menu: QMenu, text: str, uri: str) -> None:
-        """Add an entry with an untrusted text (path, title): shortened, escaped, without mnemonic."""
-        action = menu.addAction(shown(cut_middle(text, LONGEST_ENTRY)).replace("&", "&&"))
-        action.setToolTip(tip(uri))
-        action.setData(uri)
-        action.triggered.connect(lambda _: self.open(uri))
 
 
 class ErrorNotices(QObject):

@@ -7,14 +7,21 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QAction, QKeyEvent, QKeySequence, QMouseEvent
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAction,
+    QFocusEvent,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+)
 from PySide6.QtWidgets import (
     QApplication,
     QDockWidget,
     QFrame,
     QHeaderView,
-    QLabel,
     QLineEdit,
     QMainWindow,
     QMenu,
@@ -39,12 +46,7 @@ from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 
 COMMAND_SIGN = ">"
-"""First character of a text that searches only commands."""
-
-MOST_SHOWN = 300
-
-LONGEST = 100
-"""Characters of an entry; longer texts are shortened in the middle."""
+MOST_SHOWN, LONGEST = 300, 100
 
 _WIDTH, _ROWS = 640, 14
 """Width in pixels at 100 %, and number of rows."""
@@ -55,15 +57,13 @@ _ENTRY = int(Qt.ItemDataRole.UserRole)
 
 
 class Scope(Enum):
-    """Entries that are searched, with the text of the empty field."""
-
     ALL = "Command, open file, recent file, section, offset or key; > for commands only"
     SHORTCUTS = "Filter shortcuts: command or key"
     TABS = "Filter open files"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PaletteEntry:
     text: str
     where: str
     run: Callable[[], object]
@@ -72,16 +72,8 @@ class Entry:
     tip: str = ""
     is_command: bool = False
 
-    @property
-    def spoken(self) -> str:
-        return ", ".join(part for part in (self.text, self.where, self.keys, self.note) if part)
 
-    @property
-    def note(self) -> str:
-        return "" if self.enabled else QCoreApplication.translate("CommandPalette", "Not available now")
-
-
-def rank(words: Iterable[str], entry: Entry) -> int | None:
+def rank(words: Iterable[str], entry: PaletteEntry) -> int | None:
     """Return how well an entry matches all words in lower case, 0 is best; None if one does not match.
 
     Matches of the text in this order: whole, prefix, prefix of a word, part, letters in order; then menu or keys.
@@ -101,7 +93,7 @@ def rank(words: Iterable[str], entry: Entry) -> int | None:
 
 
 def _gaps(word: str, text: str) -> int | None:
-    """Return the least number of letters skipped to read `word` in `text`, from the first letter of a word on."""
+    """Return the least number of letters skipped between the letters of `word`; the first begins a word of `text`."""
     found = []
     for start in (n for n, letter in enumerate(text) if letter == word[0] and not text[n - 1 : n].isalnum()):
         at = start
@@ -118,7 +110,6 @@ def _gaps(word: str, text: str) -> int | None:
 
 
 def commands(window: QMainWindow) -> list[tuple[Sequence[str], QAction]]:
-    """Return the actions of the menus, and those that only have keys, with the titles of their menus or panel."""
     found = {id(action): (path, action) for path, action in _menu_actions(window.menuBar().actions())}
     for action in window.findChildren(QAction):
         if action.shortcuts() and (home := _home(action)):
@@ -145,10 +136,10 @@ def plain_text(text: str) -> str:
     return text.partition("\t")[0].replace("&&", "\0").replace("&", "").replace("\0", "&").removesuffix("…").rstrip()
 
 
-def command(path: Sequence[str], action: QAction) -> Entry:
+def command(path: Sequence[str], action: QAction) -> PaletteEntry:
     keys = ", ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in action.shortcuts())
     text = " › ".join((*path[1:], plain_text(action.text())))
-    return Entry(text, path[0], action.trigger, keys, action.isEnabled(), is_command=True)
+    return PaletteEntry(text, path[0], action.trigger, keys, action.isEnabled(), is_command=True)
 
 
 def _folder(uri: str) -> str:
@@ -174,12 +165,12 @@ class CommandPalette(QWidget):
         self._show_row, self._window = show_row, window
         self._scope = Scope.ALL
         self._before: QWidget | None = None
-        self._entries: list[Entry] = []
-        self._keys: list[Entry] = []
+        self._entries: list[PaletteEntry] = []
+        self._keys: list[PaletteEntry] = []
         made(self, "paletteCover", accessibleName=self.tr("Command palette"))
         self.box = made(QFrame(self), "palette")
-        self.field = made(QLineEdit(), "paletteField", accessibleName=self.tr("Search commands, files and keys"))
-        self.field.setClearButtonEnabled(True)
+        spoken = self.tr("Search commands, files and keys")
+        self.field = made(QLineEdit(), "paletteField", accessibleName=spoken, clearButtonEnabled=True)
         self.list = made(
             QTreeWidget(),
             "paletteList",
@@ -196,8 +187,7 @@ class CommandPalette(QWidget):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.note: QLabel = plain_label("")
-        self.note.setForegroundRole(self.note.palette().ColorRole.PlaceholderText)
+        self.note = plain_label("")
         lay(QVBoxLayout(self.box), self.field, self.list, self.note, margins=(8, 8, 8, 6), spacing=6)
         self.field.textChanged.connect(self._fill)
         self.list.itemClicked.connect(self._run)
@@ -234,32 +224,31 @@ class CommandPalette(QWidget):
 
     # --- entries ---
 
-    def _collect(self, scope: Scope) -> Iterator[Entry]:
+    def _collect(self, scope: Scope) -> Iterator[PaletteEntry]:
         documents, recent = self._session.documents, [one for one in self._recent.actions() if one.data()]
         if scope is not Scope.SHORTCUTS:
             for document, title in zip(documents.all, titles(documents.all), strict=True):
                 if scope is Scope.TABS or document is not documents.current:
                     where = _folder(document.request.shown) if scope is Scope.TABS else self.tr("Open files")
                     show = partial(documents.show, document)
-                    yield Entry(shown(title), where, show, tip=document.request.shown)
+                    yield PaletteEntry(shown(title), where, show, tip=document.request.shown)
         if scope is Scope.ALL:
             there = {document.request.shown for document in documents.all}
             for action in recent:
                 if (uri := action.data()) not in there:
-                    yield Entry(shown(name_of(uri)), _folder(uri), action.trigger, tip=uri)
+                    yield PaletteEntry(shown(name_of(uri)), _folder(uri), action.trigger, tip=uri)
         if scope is not Scope.TABS:
             found = (command(path, action) for path, action in commands(self._window) if action not in recent)
             yield from (one for one in found if one.keys or scope is Scope.ALL)
 
-    def _found(self, text: str, only_commands: bool) -> Iterator[Entry]:
-        """Yield what only a text finds: offsets and names, and keys of the open file."""
+    def _found(self, text: str, only_commands: bool) -> Iterator[PaletteEntry]:
         if self._session.shard is None or not text or only_commands or self._scope is not Scope.ALL:
             return
         for choice in self._address.offers(text):
             # A key is only looked up if none is found.
             if choice.offset is not None or not self._keys:
                 where = self.tr("Look up") if choice.offset is None else self.tr("Go to")
-                yield Entry(shown(choice.words), where, partial(self._address.take, choice), tip=choice.text)
+                yield PaletteEntry(shown(choice.words), where, partial(self._address.take, choice), tip=choice.text)
         yield from self._keys
 
     def _find_keys(self, text: str) -> None:
@@ -270,12 +259,12 @@ class CommandPalette(QWidget):
         def take(found: list[tuple[int, str]]) -> None:
             if text == self._text:
                 self._keys = [
-                    Entry(shown(cut_middle(key, LONGEST)), self.tr("Key"), partial(self._show_row, row), tip=key)
+                    PaletteEntry(shown(cut_middle(key, LONGEST)), self.tr("Key"), partial(self._show_row, row), tip=key)
                     for row, key in found
                 ]
                 self._show()
 
-        find = lambda shard, job: keys_with(text, shard.objects, job.check)  # noqa: E731
+        find = lambda shard, job: keys_with(text, shard.objects, job.progress)  # noqa: E731
         self._session.ask(find, take, key=("palette", self))
 
     @property
@@ -303,33 +292,27 @@ class CommandPalette(QWidget):
         self.note.setVisible(bool(self.note.text()))
         self._place()
 
-    def _item(self, entry: Entry) -> QTreeWidgetItem:
+    def _item(self, entry: PaletteEntry) -> QTreeWidgetItem:
         item, colours = QTreeWidgetItem([entry.text, entry.where, entry.keys]), theme.of(self)
         item.setData(0, _ENTRY, entry)
-        item.setData(0, Qt.ItemDataRole.AccessibleTextRole, entry.spoken)
-        item.setToolTip(0, tip(entry.note or entry.tip))
-        for column in range(3):
-            item.setForeground(column, colours.faint if entry.note else colours.muted if column else colours.text)
+        item.setToolTip(0, tip(entry.tip if entry.enabled else self.tr("Not available now")))
+        for column, colour in enumerate((colours.text, colours.muted, colours.muted)):
+            item.setForeground(column, colour if entry.enabled else colours.faint)
         return item
 
     def _speak(self, item: QTreeWidgetItem | None, _: object = None) -> None:
         if item is not None and self.isVisible() and QAccessible.isActive():
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.field, item.data(0, _ENTRY).spoken))
+            said = ", ".join(filter(None, (*(item.text(column) for column in range(3)), item.toolTip(0))))
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.field, said))
 
     # --- keys and clicks ---
 
     def _run(self, item: QTreeWidgetItem | None) -> None:
         entry = item.data(0, _ENTRY) if item is not None else None
-        if isinstance(entry, Entry) and entry.enabled:
+        if isinstance(entry, PaletteEntry) and entry.enabled:
             self.leave()
             # Later, since an action may close the window or open another list.
             QTimer.singleShot(0, self, entry.run)
-
-    def _step(self, by: int) -> None:
-        count = self.list.topLevelItemCount()
-        if count:
-            at = self.list.indexOfTopLevelItem(self.list.currentItem()) + by
-            self.list.setCurrentItem(self.list.topLevelItem(at % count if abs(by) == 1 else min(max(at, 0), count - 1)))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._window:
@@ -337,29 +320,23 @@ class CommandPalette(QWidget):
                 self._place()
             return False
         if isinstance(event, QKeyEvent) and event.type() is QEvent.Type.KeyPress:
-            return self._press(Qt.Key(event.key()))
+            return self._press(event)
         stays = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
-        if event.type() is QEvent.Type.FocusOut and event.reason() not in stays:
+        if isinstance(event, QFocusEvent) and event.lostFocus() and event.reason() not in stays:
             self.hide()
         return False
 
-    def _press(self, key: Qt.Key) -> bool:
-        steps = {
-            Qt.Key.Key_Down: 1,
-            Qt.Key.Key_Up: -1,
-            Qt.Key.Key_Tab: 1,
-            Qt.Key.Key_Backtab: -1,
-            Qt.Key.Key_PageDown: _ROWS,
-            Qt.Key.Key_PageUp: -_ROWS,
-        }
-        if key in steps:
-            self._step(steps[key])
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self._run(self.list.currentItem())
-        elif key is Qt.Key.Key_Escape:
-            self.leave()
-        else:
-            return False
+    def _press(self, event: QKeyEvent) -> bool:
+        match Qt.Key(event.key()):
+            case Qt.Key.Key_Down | Qt.Key.Key_Up | Qt.Key.Key_PageDown | Qt.Key.Key_PageUp:
+                QApplication.sendEvent(self.list, event)
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                self._run(self.list.currentItem())
+            case Qt.Key.Key_Escape:
+                self.leave()
+            case key:
+                # The keyboard stays in the field.
+                return key in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab)
         return True
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -65,7 +65,6 @@ class PanelLinks(QObject):
             (self._objects.actions_.trace_requested, self.look_up_key),
             (self._objects.bytes_wanted, bytes_.drawings.to_bytes),
             (self._objects.preview_wanted, partial(docks.show, "preview")),
-            (tree.bytes_wanted, bytes_.drawings.to_bytes),
             (hits.table.doubleClicked, lambda _: bytes_.drawings.to_bytes()),
             (docks.panel(FindingsTable).table.doubleClicked, lambda _: bytes_.drawings.to_bytes()),
             (tree.look_up_requested, self.look_up_key),

@@ -88,7 +88,6 @@ class LessonTrial(QObject):
 PANEL = "lessons"
 PAGE = "formatPage"
 _PAGES = {"findings": "check", "hits": "hex", "transfers": "activity"}
-"""Pages of panels whose name differs."""
 
 COMPARISON = "comparison"
 """Name that a lesson uses to open *Compare formats*."""

@@ -1,18 +1,10 @@
-"""Display names and groups of the samples."""
+"""Display names of the samples."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from PySide6.QtCore import QCoreApplication
 
 from shardcore.teaching.resource_paths import Role, Sample
-
-CARDS = (Role.MAIN, Role.FEATURED)
-
-
-def further_samples(main: Sample, samples: Iterable[Sample]) -> list[Sample]:
-    return [one for one in samples if one.format == main.format and one.role not in CARDS]
 
 
 def sample_title(sample: Sample) -> str:

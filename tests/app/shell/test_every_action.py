@@ -19,6 +19,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Depth, Span
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_list import lessons_of
+from shardcore.teaching.resource_paths import Role
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.session.jobs import Job
@@ -30,7 +31,6 @@ from shardscope.shell.screenshot import settle
 from shardscope.views.notes import NotesPanel
 from shardscope.widgets import fonts
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.sample_names import CARDS
 from tests.remote.servers import RangeServer
 
 Does = Callable[[MainWindow], object]
@@ -218,7 +218,7 @@ WELCOME = (
     *(
         Row(f"File > Open sample > {one.title}", lambda window: window.session.shard is not None)
         for one in resource_paths.samples()
-        if one.role in CARDS
+        if one.role in (Role.MAIN, Role.FEATURED)
     ),
     theme("dark", "Dark"),
     theme("light", "Light"),

@@ -13,9 +13,10 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
+from shardcore.progress import no_progress
 from shardscope.session.object_filter import keys_with
 from shardscope.shell.main_window import MainWindow
-from shardscope.shell.palette import Entry, Scope, commands, plain_text, rank
+from shardscope.shell.palette import PaletteEntry, Scope, commands, plain_text, rank
 from tests.app.shell.conftest import opened
 
 KEY = "a1d4f7a74d5e156d6a3be2432c2767fc6cdc91ab95b833e0f015cf38715b7cda"
@@ -43,8 +44,8 @@ def press(key: Qt.Key, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoMo
     ],
 )
 def test_the_best_match_is_first(text: str, best: Sequence[str]) -> None:
-    entries = [Entry(one, "File", print) for one in ("Two to open", "Reopen", "Open folder", "Open")]
-    entries.append(Entry("Address", "File", print, "Ctrl+U"))
+    entries = [PaletteEntry(one, "File", print) for one in ("Two to open", "Reopen", "Open folder", "Open")]
+    entries.append(PaletteEntry("Address", "File", print, "Ctrl+U"))
     ranked = [(found, one.text) for one in entries if (found := rank(text.split(), one)) is not None]
     assert {text for _, text in ranked} == {*best}
     assert min(ranked, default=(0, ""))[1] == "".join(best[:1])
@@ -118,7 +119,7 @@ def test_keys_sections_and_files_are_found(small: MainWindow, qtbot: QtBot, data
 
 def test_keys_that_begin_with_it_come_first(small: MainWindow) -> None:
     objects = small.session.shard.objects
-    found = keys_with("9", objects, lambda: None)
+    found = keys_with("9", objects, no_progress)
     begin = [key.startswith("9") for _, key in found]
     assert begin == sorted(begin, reverse=True)
     assert {*found} == {(row, key) for row, key in enumerate(objects.keys) if key and "9" in key}

@@ -201,7 +201,6 @@ class StructureTree(QTreeView):
 
     look_up_requested = Signal(object)
     extract_requested = Signal(object)
-    bytes_wanted = Signal()
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -597,11 +596,9 @@ class StructureTree(QTreeView):
 
     def _double_clicked(self, index: Index) -> None:
         index = index.siblingAtColumn(0)
-        if self.nodes.hasChildren(index):
-            return  # it is expanded
-        if (elsewhere := _elsewhere(self.nodes.path(index))) is not None:
+        elsewhere = _elsewhere(self.nodes.path(index))
+        if elsewhere is not None and not self.nodes.hasChildren(index):
             self.go_elsewhere(elsewhere)
-        self.bytes_wanted.emit()
 
     def currentChanged(self, current: Index, previous: Index) -> None:
         super().currentChanged(current, previous)
