@@ -48,8 +48,8 @@ from shardscope.widgets.plain_text import plain_label, tip
 COMMAND_SIGN = ">"
 MOST_SHOWN, LONGEST = 300, 100
 
-_WIDTH, _ROWS = 640, 14
-"""Width in pixels at 100 %, and number of rows."""
+_WIDTH, _ROWS, _LONGEST_FOLDER = 640, 14, 20
+"""Width in pixels at 100 %, number of rows, and number of characters."""
 
 _MATCHED = 10
 
@@ -143,7 +143,7 @@ def command(path: Sequence[str], action: QAction) -> PaletteEntry:
 
 
 def _folder(uri: str) -> str:
-    return shown(cut_middle(folder_text(uri)))
+    return shown(cut_middle(folder_text(uri), _LONGEST_FOLDER))
 
 
 # --- the palette ---

@@ -90,7 +90,7 @@ class SampleCard(QAbstractButton):
         return made(QToolButton(self), text=text, accessibleName=name, toolTip=meaning, focusPolicy=focus)
 
     def _menu(self, samples: Sequence[Sample]) -> QMenu:
-        menu = QMenu(self.sample.title, self.more)
+        menu = QMenu(self.more.accessibleName(), self.more)
         menu.setToolTipsVisible(True)
         for one in samples:
             action = menu.addAction(sample_title(one).replace("&", "&&"))

@@ -77,19 +77,20 @@ def path_of(text: str) -> Path:
 def show_in_folder(path: Path) -> None:
     """Show a file, selected, in the file manager of the system; at least its folder."""
     if sys.platform in ("win32", "darwin"):
-        program, *options = ("explorer", f"/select,{path}") if sys.platform == "win32" else ("open", "-R", str(path))
-        QProcess.startDetached(program, options)
+        program, option = ("explorer", "/select,") if sys.platform == "win32" else ("open", "-R")
+        QProcess.startDetached(program, [option, str(path)])
         return
     from PySide6.QtDBus import QDBusConnection, QDBusMessage, QDBusPendingCallWatcher  # on Linux and BSD only
+
+    def open_folder() -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent)))
 
     name, bus = "org.freedesktop.FileManager1", QDBusConnection.sessionBus()
     call = QDBusMessage.createMethodCall(name, f"/{name.replace('.', '/')}", name, "ShowItems")
     call.setArguments([[QUrl.fromLocalFile(str(path)).toString(QUrl.ComponentFormattingOption.FullyEncoded)], ""])
+    if not bus.isConnected():
+        open_folder()
+        return
     watcher = QDBusPendingCallWatcher(bus.asyncCall(call), QApplication.instance())
-
-    def ended(reply: QDBusPendingCallWatcher) -> None:
-        if reply.isError():
-            QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent)))
-        reply.deleteLater()
-
-    watcher.finished.connect(ended)
+    watcher.finished.connect(lambda reply: open_folder() if reply.isError() else None)
+    watcher.finished.connect(watcher.deleteLater)

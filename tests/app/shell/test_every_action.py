@@ -402,7 +402,7 @@ SERVED = (Row("Edit > Copy as > Copy as curl command", copies("curl "), at(0, 8)
 # --- all of them ---
 
 OWNERS = {"NotesPanel": "Notes", "TracePanel": "Lookup", "LessonPanel": "Lessons", "MainWindow": "Panels"}
-DYNAMIC = ("File > Open recent > /", *(f"File > Open sample > {one.title} > " for one in resource_paths.main_samples()))
+DYNAMIC = ("File > Open recent > /", "File > Open sample > More samples of ")
 """Entries of the user's own files, and further samples, each of which is opened by another test."""
 
 

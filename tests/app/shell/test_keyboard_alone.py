@@ -176,6 +176,7 @@ def test_every_panel_is_one_key_away(window: MainWindow, hands: Hands) -> None:
         assert dock is hands.at or dock.isAncestorOf(hands.at), (panel.name, hands.at.objectName())
 
 
+@pytest.mark.thorough
 def test_the_keyboard_stays_where_something_is_shown(window: MainWindow, hands: Hands) -> None:
     """A closed panel gives way to the one before; a panel that covers the one with the keyboard gets it."""
     panels = window.panels

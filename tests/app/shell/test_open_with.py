@@ -189,6 +189,7 @@ def test_an_object_opens_in_a_tab(qtbot: QtBot, window: MainWindow, archive: Pat
     assert len(session.documents.all) == 3
 
 
+@pytest.mark.thorough
 def test_a_double_click_opens_what_can_be_opened(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
     session, table = window.session, window.objects.table
     opened(qtbot, session, str(archive))

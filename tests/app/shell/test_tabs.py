@@ -128,6 +128,7 @@ def menu_entry(menu: QMenu, text: str) -> QAction:
     return next(action for action in menu.actions() if action.text().replace("&", "") == text)
 
 
+@pytest.mark.thorough
 def test_many_files_are_listed(two: MainWindow, small: Path, tmp_path: Path) -> None:
     button = two.file_tabs.findChild(QToolButton, "allTabs")
     assert not button.isVisible()
@@ -142,6 +143,7 @@ def test_many_files_are_listed(two: MainWindow, small: Path, tmp_path: Path) -> 
     two.palette_.leave()
 
 
+@pytest.mark.thorough
 def test_the_welcome_page_is_a_tab_while_files_are_open(window: MainWindow, qtbot: QtBot, small: Path) -> None:
     opened(window, qtbot, small)
     window.session.select_row(3)
