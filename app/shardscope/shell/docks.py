@@ -259,8 +259,7 @@ class PanelDocks(QObject):
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.again)
             # Qt keeps docks behind a tab visible, outside of the window: hide their content, so that it does no work.
-            dock.visibilityChanged.connect(partial(_visibility_changed, dock))
-            dock.visibilityChanged.connect(partial(self._note_front, dock))
+            dock.visibilityChanged.connect(partial(self._visibility_changed, dock))
             dock.closing.connect(partial(self._closing, dock))
 
     def panel(self, kind: type[W]) -> W:
@@ -503,9 +502,13 @@ class PanelDocks(QObject):
         if covers and self._is_seen(dock):
             dock.take_keyboard()
 
-    def _note_front(self, dock: _Dock, seen: bool) -> None:
+    def _visibility_changed(self, dock: _Dock, seen: bool) -> None:
         if seen:
             self._recent = [*(one for one in self._recent if one is not dock), dock]
+        # While the window is destroyed, only its C++ side exists, which `dock.parentWidget` returns.
+        window = dock.parentWidget()
+        if seen or window is None or not window.isMinimized():
+            dock.frame.part.setVisible(seen)
 
     def _closing(self, dock: _Dock) -> None:
         """Show the panel again that was in the place of a closed one before; it gets the keyboard from it."""
@@ -719,13 +722,6 @@ class Centre(FixedSizeFrame):
         self._settings.set_layout("geometry", self._window.saveGeometry())
         if self._kept is not None:
             self._settings.set_layout("state", self._kept)
-
-
-def _visibility_changed(dock: _Dock, seen: bool) -> None:
-    # While the window is destroyed, only its C++ side exists, which `dock.parentWidget` returns.
-    window = dock.parentWidget()
-    if seen or window is None or not window.isMinimized():
-        dock.frame.part.setVisible(seen)
 
 
 def _scaled(sizes: dict[Area | QDockWidget, float]) -> dict[Area | QDockWidget, int]:

@@ -262,7 +262,11 @@ class CommandPalette(QWidget):
                     PaletteEntry(shown(cut_middle(key, LONGEST)), self.tr("Key"), partial(self._show_row, row), tip=key)
                     for row, key in found
                 ]
-                self._show()
+                if self.list.currentIndex().row() > 0:
+                    # An entry is chosen already: it stays where it is.
+                    self.list.addTopLevelItems([self._item(one) for one in self._keys])
+                else:
+                    self._show()
 
         find = lambda shard, job: keys_with(text, shard.objects, job.progress)  # noqa: E731
         self._session.ask(find, take, key=("palette", self))
@@ -286,7 +290,7 @@ class CommandPalette(QWidget):
             ranked.sort(key=lambda one: (one[0], not one[1].enabled))
         self.list.clear()
         self.list.addTopLevelItems([self._item(entry) for _, entry in ranked[:MOST_SHOWN]])
-        self.list.setCurrentItem(self.list.topLevelItem(0))
+        self.list.setCurrentIndex(self.list.model().index(0, 0))
         more = self.tr("The first {0} of {1}").format(MOST_SHOWN, len(ranked)) if len(ranked) > MOST_SHOWN else ""
         self.note.setText(more or ("" if ranked else self.tr("No matches")))
         self.note.setVisible(bool(self.note.text()))
@@ -302,8 +306,9 @@ class CommandPalette(QWidget):
 
     def _speak(self, item: QTreeWidgetItem | None, _: object = None) -> None:
         if item is not None and self.isVisible() and QAccessible.isActive():
-            said = ", ".join(filter(None, (*(item.text(column) for column in range(3)), item.toolTip(0))))
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.field, said))
+            entry = item.data(0, _ENTRY)
+            said = entry.text, entry.where, entry.keys, "" if entry.enabled else item.toolTip(0)
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.field, ", ".join(filter(None, said))))
 
     # --- keys and clicks ---
 
@@ -327,7 +332,7 @@ class CommandPalette(QWidget):
         return False
 
     def _press(self, event: QKeyEvent) -> bool:
-        match Qt.Key(event.key()):
+        match event.key():
             case Qt.Key.Key_Down | Qt.Key.Key_Up | Qt.Key.Key_PageDown | Qt.Key.Key_PageUp:
                 QApplication.sendEvent(self.list, event)
             case Qt.Key.Key_Return | Qt.Key.Key_Enter:

@@ -25,7 +25,7 @@ from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.session.jobs import Jobs
 from shardscope.session.session import Session
-from shardscope.shell.docks import PanelDocks
+from shardscope.shell.docks import PanelDocks, focused_in
 from shardscope.shell.lecture import LectureActions, LectureScreen
 from shardscope.shell.notices import Notices
 from shardscope.startup.settings import Settings
@@ -168,9 +168,9 @@ class Teaching(QObject):
     def show_help(self) -> None:
         """Show the page of the panel that has the keyboard, or of the window."""
         parts: dict[str, QWidget] = {**self._panels.by_name, "hex": self._bytes}
-        focused = self._window.focusWidget()
-        name = next((name for name, part in parts.items() if focused and part.isAncestorOf(focused)), WINDOW)
-        name = _PAGES.get(name, name)
+        focused = focused_in(self._window)
+        found = [name for name, part in parts.items() if focused is not None and part.isAncestorOf(focused)]
+        name = _PAGES.get(found[0], found[0]) if found else WINDOW
         self._show_page(name if name in titles() else WINDOW)
 
     def _show_page(self, name: str) -> None:

@@ -594,7 +594,7 @@ class StructureTree(QTreeView):
         if self.session.selection.path != self.nodes.path(index.siblingAtColumn(0)):
             self._choose(index)
 
-    def _double_clicked(self, index: Index) -> None:
+    def _double_clicked(self, index: QModelIndex) -> None:
         index = index.siblingAtColumn(0)
         elsewhere = _elsewhere(self.nodes.path(index))
         if elsewhere is not None and not self.nodes.hasChildren(index):
