@@ -207,7 +207,8 @@ class CommandPalette(QWidget):
         self.show()
         self.raise_()
         self._window.activateWindow()
-        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        # Another reason would select the text.
+        self.field.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def leave(self) -> None:
         before, self._before = self._before, None

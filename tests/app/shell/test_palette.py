@@ -69,9 +69,9 @@ def test_what_was_in_use_gets_the_keyboard_back(small: MainWindow, qtbot: QtBot)
     small.activateWindow()
     for closes in ("Escape", "click", "Return"):
         table.setFocus()
-        press(Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier)
+        press(Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
         assert palette.field.hasFocus()
-        QTest.keyClicks(palette.field, ">decimal")
+        QTest.keyClicks(palette.field, "decimal")
         assert listed(small) == [("Offsets in decimal", "View")]
         if closes == "click":
             qtbot.mouseClick(palette, Qt.MouseButton.LeftButton, pos=palette.rect().bottomLeft())
@@ -80,7 +80,7 @@ def test_what_was_in_use_gets_the_keyboard_back(small: MainWindow, qtbot: QtBot)
         assert table.hasFocus(), closes
         assert not palette.isVisible()
     qtbot.waitUntil(lambda: small.settings.decimal_offsets)
-    press(Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    press(Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier)
     small.panels.show("structure", focus=True)
     assert not palette.isVisible(), "another part was chosen"
     assert small.tree.hasFocus()
