@@ -214,6 +214,7 @@ class CommandPalette(QWidget):
         before, self._before = self._before, None
         self.hide()
         if before is not None and isValid(before) and before.isVisible():
+            before.activateWindow()  # it may be in a floating panel
             before.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _place(self) -> None:
