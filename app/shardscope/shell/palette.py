@@ -322,14 +322,19 @@ class CommandPalette(QWidget):
             QTimer.singleShot(0, self, entry.run)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self._window:
-            if event.type() is QEvent.Type.Resize and self.isVisible():
-                self._place()
-            return False
-        if isinstance(event, QKeyEvent) and event.type() is QEvent.Type.KeyPress:
-            return self._press(event)
+        # Types first: a window that is being deleted still sends events.
         stays = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
-        if isinstance(event, QFocusEvent) and event.lostFocus() and event.reason() not in stays:
+        if event.type() is QEvent.Type.Resize:
+            if watched is self._window and self.isVisible():
+                self._place()
+        elif isinstance(event, QKeyEvent) and event.type() is QEvent.Type.KeyPress:
+            return watched is self.field and self._press(event)
+        elif (
+            isinstance(event, QFocusEvent)
+            and event.lostFocus()
+            and event.reason() not in stays
+            and watched is self.field
+        ):
             self.hide()
         return False
 
