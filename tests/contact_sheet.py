@@ -28,7 +28,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardscope.learning.help.shortcuts import show_shortcuts
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
@@ -75,7 +74,7 @@ SCENES = {
     "note": opens(lambda window: window.hex.actions_.note.trigger()),
     "new shard": opens(lambda window: window.new_shards.ask_new()),
     "edit": opens(deleting),
-    "shortcuts": opens(show_shortcuts),
+    "palette": Picture(SWH, "inspector", select=1175, act=lambda window: window.palette_.open("ver") or window),
     "about": opens(lambda window: window.actions_["about"].trigger()),
 }
 """By the words below the picture."""

@@ -205,7 +205,7 @@ class Documents(QObject):
         super().__init__(parent)
         self.jobs = jobs
         self.all: list[Document] = []
-        self.current = jobs.scope = Document()
+        self.current = self._last = jobs.scope = Document()
         self.replacing = self.switching = False
         self.may_leave: Callable[[OpenRequest | None, Callable[[], object]], bool] = lambda _, __: True
         self.may_show: Callable[[], bool] = lambda: True
@@ -482,7 +482,7 @@ class Documents(QObject):
                 if not isinstance(error, Cancelled):
                     again = partial(self.open_tab, select=select)
                     self._errors_due.append(partial(self._not_opened, request, error, again))
-                if shard is None and self.all and not waits:
+                if shard is None and self.all and not waits and self._last not in self.all:
                     self.show(self.all[0])
             # Showing a document removes the notices, so errors are reported afterwards.
             while self._errors_due and not any(self._coming.values()):
@@ -507,15 +507,28 @@ class Documents(QObject):
         self._leave()
         self._bring(document)
 
+    def show_none(self) -> None:
+        if self.current.shard is not None:
+            self._last = self.current
+            self._leave(Document())
+            self.changed.emit()
+
+    @property
+    def welcome(self) -> bool:
+        return bool(self.all) and self.current not in self.all
+
     def step(self, by: int) -> None:
         if self.current in self.all:
             self.show(self.all[(self.all.index(self.current) + by) % len(self.all)])
+        elif self.all:
+            # From the welcome page back.
+            self.show(self._last if self._last in self.all else self.all[-1])
 
     def move(self, start: int, stop: int) -> None:
         self.all.insert(stop, self.all.pop(start))
         self.changed.emit()
 
-    def _leave(self) -> None:
+    def _leave(self, following: Document | None = None) -> None:
         """Keep the states of views, and cancel the jobs of the current document, except those that go on."""
         document = self.current
         self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not job.background)
@@ -524,8 +537,8 @@ class Documents(QObject):
         document.views = {name: view.view_state() for name, view in self._keepers.items()}
         document.unsaved = self.unsaved
         self.set_typed(None)  # its view opens them again when the document is shown
-        self._set_current(Document(document.request))
-        self.replacing = self.switching = True
+        self._set_current(following or Document(document.request))
+        self.replacing, self.switching = following is None, True
         self.closed.emit()
         self.replacing = self.switching = False
 

@@ -34,6 +34,10 @@ class DocumentIndex(QObject):
         return self._documents.current.index
 
     @property
+    def missing(self) -> bool:
+        return self._documents.current.shard is not None and self.state in (IndexState.NONE, IndexState.FAILED)
+
+    @property
     def loads_at_once(self) -> bool:
         document = self._documents.current
         shard, most = document.shard, FAR_INDEX_BYTES if document.request.is_remote else AUTO_INDEX_BYTES

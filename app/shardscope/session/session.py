@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
@@ -173,7 +174,9 @@ class Session(QObject):
             self.index.refresh()
         self.selector.resolve_again()
 
-    def open_inside(self, what: int | InsideStep, *more: InsideStep) -> Job | None:
+    def open_inside(
+        self, what: int | InsideStep, *more: InsideStep, otherwise: Callable[[], object] | None = None
+    ) -> Job | None:
         """Open the content of an object in another tab; `what` is its row, key or bytes, `more` are keys inside it."""
         request = self.request
 
@@ -186,12 +189,20 @@ class Session(QObject):
                     # Long content is only decoded once, by the tab, which reports the error.
                     if source.cheap:
                         detect(source)
+                    elif otherwise is not None:  # it would be decoded as a whole
+                        raise UsageError(f"{short(source.title)} is long")
             return replace(request, inside=(*request.inside, step, *more))
+
+        def failed(error: BaseException) -> None:
+            if otherwise is not None:
+                otherwise()
+            else:
+                self.report_error(self.tr("Cannot open the content"), error)
 
         return self.ask(
             work,
             lambda inner: self.tab_wanted.emit(inner, None),
-            failed=lambda error: self.report_error(self.tr("Cannot open the content"), error),
+            failed=failed,
             key=("inside", self),
             priority=JobPriority.SCREEN,
         )

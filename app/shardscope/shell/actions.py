@@ -4,62 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, SignalInstance
-from PySide6.QtGui import QAction, QActionGroup, QHelpEvent, QKeySequence
+from PySide6.QtCore import QCoreApplication, QObject
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar
 
-from shardscope.session.session import IndexState, Session
+from shardscope.session.session import Session
 from shardscope.shell.docks import PanelDocks
 
-
-@dataclass(frozen=True, slots=True)
-class EnabledWhile:
-    """Condition that enables actions, tested again at signals of the session."""
-
-    holds: Callable[[Session], bool]
-    signals: Callable[[Session], Sequence[SignalInstance]]
-
-
-def _index_missing(session: Session) -> bool:
-    return session.shard is not None and session.index.state in (IndexState.NONE, IndexState.FAILED)
-
+Condition: TypeAlias = Callable[[Session], bool]
 
 # While one file replaces another, actions stay enabled: a disabled button would lose the keyboard.
-FILE_OPEN = EnabledWhile(
-    lambda session: session.shard is not None or session.documents.replacing,
-    lambda session: (session.opened, session.closed),
-)
-INDEX_MISSING = EnabledWhile(_index_missing, lambda session: (session.opened, session.closed, session.index.changed))
-CAN_GO_BACK = EnabledWhile(
-    lambda session: session.selector.can_go_back, lambda session: (session.selector.history_changed,)
-)
-CAN_GO_FORWARD = EnabledWhile(
-    lambda session: session.selector.can_go_forward, lambda session: (session.selector.history_changed,)
-)
-SEVERAL_TABS = EnabledWhile(
-    lambda session: len(session.documents.all) > 1, lambda session: (session.documents.changed,)
-)
-TAB_CLOSED = EnabledWhile(lambda session: session.documents.can_reopen, lambda session: (session.documents.changed,))
+FILE_OPEN: Condition = lambda session: session.shard is not None or session.documents.replacing  # noqa: E731
+INDEX_MISSING: Condition = lambda session: session.index.missing  # noqa: E731
+CAN_GO_BACK: Condition = lambda session: session.selector.can_go_back  # noqa: E731
+CAN_GO_FORWARD: Condition = lambda session: session.selector.can_go_forward  # noqa: E731
+SEVERAL_TABS: Condition = lambda session: len(session.documents.all) + session.documents.welcome > 1  # noqa: E731
+TAB_CLOSED: Condition = lambda session: session.documents.can_reopen  # noqa: E731
 
 
 @dataclass(frozen=True, slots=True)
 class MenuEntry:
-    """Menu entry with an action of the window.
-
-    Attributes:
-        run: Called when it is triggered; if it is checkable without a group, with the new state when it is toggled.
-        checked: Initial state of a checkable action; None for others.
-        group: Of the checkable actions with one group, one is checked.
-    """
+    """Menu entry. A checkable one (`checked` is its first state) without `group` calls `run` with its new state."""
 
     name: str
     text: str
     run: Callable[..., object]
     keys: str | QKeySequence.StandardKey | tuple[str, ...] = ()
-    enabled: EnabledWhile | None = None
+    enabled: Condition | None = None
     tip: str = ""
     checked: bool | None = None
     group: str = ""
@@ -84,9 +57,10 @@ class WindowActions(QObject):
         self._session, self._window = session, window
         self.named: dict[str, QAction] = {}
         self._groups: dict[str, QActionGroup] = {}
-        self._enabled: dict[EnabledWhile, list[QAction]] = {}
-        self.quick = QMenu(window)
-        self.quick.setAccessibleName(self.tr("Panels and files"))
+        self._enabled: dict[Condition, list[QAction]] = {}
+        others = session.selector.history_changed, session.index.changed, session.documents.changed
+        for changed in (session.opened, session.closed, *others):
+            changed.connect(self._update)
 
     def __getitem__(self, name: str) -> QAction:
         return self.named[name]
@@ -98,9 +72,6 @@ class WindowActions(QObject):
             elif isinstance(row, Menu):
                 below = menu.addMenu(_translated(row.text))
                 below.setToolTipsVisible(True)
-                # Only while it is shown: a hidden menu gets an event for each change of an action.
-                below.aboutToShow.connect(partial(below.installEventFilter, self))
-                below.aboutToHide.connect(partial(below.removeEventFilter, self))
                 self.fill(below, row.rows)
             elif isinstance(row, QMenu):
                 menu.addMenu(row)
@@ -130,21 +101,18 @@ class WindowActions(QObject):
             self._enable(action, entry.enabled)
         return action
 
-    def _enable(self, action: QAction, condition: EnabledWhile) -> None:
-        if condition not in self._enabled:
-            self._enabled[condition] = []
-            for signal in condition.signals(self._session):
-                signal.connect(partial(self._update, condition))
-        self._enabled[condition].append(action)
-        action.setEnabled(condition.holds(self._session))
+    def _enable(self, action: QAction, holds: Condition) -> None:
+        self._enabled.setdefault(holds, []).append(action)
+        action.setEnabled(holds(self._session))
 
-    def _update(self, condition: EnabledWhile, *_: object) -> None:
-        holds = condition.holds(self._session)
-        for action in self._enabled[condition]:
-            action.setEnabled(holds)
+    def _update(self, *_: object) -> None:
+        for holds, actions in self._enabled.items():
+            now = holds(self._session)
+            for action in actions:
+                action.setEnabled(now)
 
     def panel_rows(self, docks: PanelDocks) -> list[QAction]:
-        """Return actions that open or close a panel, for a menu. Those that only show one, with keys, fill `quick`."""
+        """Return actions that open or close a panel, for a menu. Actions that only show one have the keys."""
         rows = []
         for panel in docks.panels:
             go = self.add(
@@ -158,35 +126,16 @@ class WindowActions(QObject):
             )
             go.setProperty("group", self.tr("Panels"))
             self._window.addAction(go)
-            self.quick.addAction(go)
             toggle = docks.by_name[panel.name].toggleViewAction()
             toggle.setText(f"{go.text()}\t{go.shortcut().toString(QKeySequence.SequenceFormat.NativeText)}")
-            toggle.setToolTip(panel.shown_title)
+            toggle.setToolTip(self.tr("Show or hide the panel"))
             self._enable(toggle, FILE_OPEN)
             rows.append(toggle)
         return rows
 
-    def pop_up_quick(self) -> None:
-        size = self.quick.sizeHint()
-        middle = self._window.rect().center() - QPoint(size.width() // 2, size.height() // 2)
-        self.quick.popup(self._window.mapToGlobal(middle))
-        if first := next((action for action in self.quick.actions() if action.isEnabled()), None):
-            self.quick.setActiveAction(first)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Show no tool tip that only repeats an entry."""
-        if not isinstance(watched, QMenu) or not isinstance(event, QHelpEvent):
-            return False
-        here = watched.actionAt(event.pos())
-        return not any(one is here and _plain(one.toolTip()) != _plain(one.text()) for one in watched.actions())
-
 
 def _translated(text: str) -> str:
     return QCoreApplication.translate("WindowActions", text)
-
-
-def _plain(text: str) -> str:
-    return text.partition("\t")[0].replace("&", "").removesuffix("…")
 
 
 def part_mnemonics(menu: QMenu | QMenuBar) -> None:

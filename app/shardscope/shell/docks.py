@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QChildEvent, QCoreApplication, QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QEnterEvent, QFontMetrics, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QCloseEvent, QEnterEvent, QFontMetrics, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -91,9 +91,7 @@ class Panel:
     """Panel in a dock.
 
     Attributes:
-        name: Name for `--show`; the object name of the dock is `<name>Dock`.
         group: Panels of one group are tabs of one place, the first in front.
-        make: Creates the content, whose focus proxy gets the keyboard.
         on_demand: Whether it is closed at first and has a close button on its tab.
         high: Height in pixels at 100 % below which the content scrolls; 0 for never.
     """
@@ -162,6 +160,8 @@ class FixedSizeFrame(QWidget):
 class _Dock(QDockWidget):
     """Dock that shows its title buttons only while the mouse is over it. The Return key presses the focused button."""
 
+    closing = Signal()
+
     def __init__(self, panel: Panel, part: QWidget, window: QWidget) -> None:
         super().__init__(panel.shown_title, window)
         self.setObjectName(f"{panel.name}Dock")
@@ -191,6 +191,21 @@ class _Dock(QDockWidget):
         if not press_focused(self, event):
             super().keyPressEvent(event)
 
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.closing.emit()
+        super().closeEvent(event)
+
+    def has_keyboard(self) -> bool:
+        focused = QApplication.focusWidget()
+        return focused is not None and self.isAncestorOf(focused)
+
+    def take_keyboard(self) -> None:
+        # The frame cannot be a focus proxy: `setFocusPolicy` on it would change the policy of the part.
+        self.frame.part.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        if not self.has_keyboard():
+            # The usual focus widget is not visible now, such as a table without rows.
+            _focus_something(self)
+
 
 class PanelDocks(QObject):
     """Docks of a window, in the order of `PANELS`.
@@ -215,6 +230,7 @@ class PanelDocks(QObject):
         self.by_name: dict[str, _Dock] = {}
         self.folded = self.lowered = False
         self._last = ""
+        self._recent: list[_Dock] = []
         self._unfolded = QByteArray()
         self._closed_before: frozenset[str] = frozenset()
         self._calm = QByteArray()
@@ -243,7 +259,8 @@ class PanelDocks(QObject):
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.again)
             # Qt keeps docks behind a tab visible, outside of the window: hide their content, so that it does no work.
-            dock.visibilityChanged.connect(partial(_visibility_changed, dock))
+            dock.visibilityChanged.connect(partial(self._visibility_changed, dock))
+            dock.closing.connect(partial(self._closing, dock))
 
     def panel(self, kind: type[W]) -> W:
         for dock in self.by_name.values():
@@ -473,19 +490,37 @@ class PanelDocks(QObject):
         self.raise_(name)
         self.asked_for.emit(name, focus)
         if focus:
-            # The frame cannot be a focus proxy: `setFocusPolicy` on it would change the policy of the part.
-            dock.frame.part.setFocus(Qt.FocusReason.ShortcutFocusReason)
-            now = QApplication.focusWidget()
-            if now is None or not dock.isAncestorOf(now):
-                # The usual focus widget is not visible now, such as a table without rows.
-                _focus_something(dock)
+            dock.take_keyboard()
 
     def raise_(self, name: str) -> None:
         """Raise a dock above the others of its place, after a pending `arrange` again; a closed dock stays closed."""
         dock = self.by_name[name]
-        dock.raise_()
         place = {dock, *self._window.tabifiedDockWidgets(dock)}
+        covers = any(one.has_keyboard() for one in self.by_name.values() if one in place and one is not dock)
+        dock.raise_()
         self._wanted = [(dock if other in place else other, size) for other, size in self._wanted]
+        if covers and self._is_seen(dock):
+            dock.take_keyboard()
+
+    def _visibility_changed(self, dock: _Dock, seen: bool) -> None:
+        if seen:
+            self._recent = [*(one for one in self._recent if one is not dock), dock]
+        # While the window is destroyed, only its C++ side exists, which `dock.parentWidget` returns.
+        window = dock.parentWidget()
+        if seen or window is None or not window.isMinimized():
+            dock.frame.part.setVisible(seen)
+
+    def _closing(self, dock: _Dock) -> None:
+        """Show the panel again that was in the place of a closed one before; it gets the keyboard from it."""
+        mates = self._window.tabifiedDockWidgets(dock) if self._is_seen(dock) else []
+        before = next((one for one in reversed(self._recent) if one in mates and not one.isHidden()), None)
+        if before is not None:
+            QTimer.singleShot(0, self, partial(self._return_to, before, dock.has_keyboard()))
+
+    def _return_to(self, dock: _Dock, keyboard: bool) -> None:
+        dock.raise_()
+        if keyboard:
+            dock.take_keyboard()
 
     def in_front(self, name: str) -> bool:
         """Return whether a dock is visible; Qt moves docks behind a tab out of the window."""
@@ -687,13 +722,6 @@ class Centre(FixedSizeFrame):
         self._settings.set_layout("geometry", self._window.saveGeometry())
         if self._kept is not None:
             self._settings.set_layout("state", self._kept)
-
-
-def _visibility_changed(dock: _Dock, seen: bool) -> None:
-    # While the window is destroyed, only its C++ side exists, which `dock.parentWidget` returns.
-    window = dock.parentWidget()
-    if seen or window is None or not window.isMinimized():
-        dock.frame.part.setVisible(seen)
 
 
 def _scaled(sizes: dict[Area | QDockWidget, float]) -> dict[Area | QDockWidget, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -28,7 +28,9 @@ from shardscope.session.session import Session
 from shardscope.shell.bars import close_button, fix_bar
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.settings import Settings
+from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.deferred_signals import Debounce
+from shardscope.widgets.file_dialogs import show_in_folder
 from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.table import context_menu
@@ -37,6 +39,9 @@ LONGEST_TITLE = 32
 """Characters of a title; longer titles are shortened in the middle."""
 
 _CLOSE = QSize(18, 18)
+
+MANY = 8
+"""Number of tabs from which a button lists them all: they do not fit."""
 
 _LEAST = 100
 """Minimum width of the tab bar in pixels."""
@@ -102,7 +107,7 @@ class FileTabs(QTabBar):
     def refresh(self) -> None:
         documents = self._session.documents.all
         blocked = self.blockSignals(True)
-        for number in range(self.count() - 1, -1, -1):
+        for number in range(len(self._shown) - 1, -1, -1):
             if self._shown[number] not in documents:
                 del self._shown[number]
                 self.removeTab(number)
@@ -115,12 +120,26 @@ class FileTabs(QTabBar):
                 else:
                     self._shown.insert(number, document)
                     self.insertTab(number, "")
-                    self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(document))
+                    close = self._close_button(partial(self._session.documents.close_document, document))
+                    self.setTabButton(number, QTabBar.ButtonPosition.RightSide, close)
         for number, (document, title) in enumerate(zip(documents, titles(documents), strict=True)):
             self._label(number, document, title)
+        self._show_welcome(self._session.documents.welcome)
         if self._session.document in documents:
             self.setCurrentIndex(documents.index(self._session.document))
         self.blockSignals(blocked)
+
+    def _show_welcome(self, shown: bool) -> None:
+        if shown and self.count() == len(self._shown):
+            self.addTab(self.tr("Welcome"))
+            button = self._close_button(partial(self._session.documents.step, 1))
+            button.setAccessibleName(self.tr("Close {0}").format(self.tr("Welcome")))
+            self.setTabButton(len(self._shown), QTabBar.ButtonPosition.RightSide, button)
+        elif not shown and self.count() > len(self._shown):
+            self.removeTab(len(self._shown))
+        self.setMovable(not shown)
+        if shown:
+            self.setCurrentIndex(len(self._shown))
 
     def _label(self, number: int, document: Document, title: str) -> None:
         notes, sign = [], ""
@@ -154,10 +173,10 @@ class FileTabs(QTabBar):
         if job.scope in self._shown and (job.state.ended or job.state is JobState.WAITING):
             self._soon.start()
 
-    def _close_button(self, document: Document) -> QToolButton:
+    def _close_button(self, close: Callable[[], object]) -> QToolButton:
         button = close_button(self, "closeFile", _CLOSE)
         button.setToolTip(self.tr("Close (Ctrl+W)"))
-        button.clicked.connect(lambda _: self._session.documents.close_document(document))
+        button.clicked.connect(lambda _: close())
         return button
 
     def _chosen(self, number: int) -> None:
@@ -178,38 +197,55 @@ class FileTabs(QTabBar):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
         if event.button() is Qt.MouseButton.MiddleButton:
-            number = self.tabAt(event.position().toPoint())
-            if number >= 0:
-                self._session.documents.close_document(self._shown[number])
+            self._close(self.tabAt(event.position().toPoint()))
+
+    def _close(self, number: int) -> None:
+        if 0 <= number < len(self._shown):
+            self._session.documents.close_document(self._shown[number])
+        elif number >= 0:
+            self._session.documents.step(1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         by = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
         now = self.currentIndex()
         if event.key() == Qt.Key.Key_Delete:
-            self._session.close()
-        elif by and event.modifiers() & Qt.KeyboardModifier.ControlModifier and 0 <= now + by < self.count():
+            self._close(now)
+        elif by and event.modifiers() & Qt.KeyboardModifier.ControlModifier and 0 <= now + by < len(self._shown):
             self.moveTab(now, now + by)
         else:
             super().keyPressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         number = self.tabAt(event.pos()) if event.reason() == QContextMenuEvent.Reason.Mouse else self.currentIndex()
-        if number >= 0:
+        if 0 <= number < len(self._shown):
             self.menu_of(number).popup(event.globalPos())
 
     def menu_of(self, number: int) -> QMenu:
-        document, close = self._shown[number], self._session.documents.close_document
-        others = (self.tr("Close &others"), partial(self._close_others, document))
-        menu = context_menu(self, ((self.tr("&Close"), partial(close, document)), others))
+        document, request = self._shown[number], self._shown[number].request
+        path = Path(request.uri).absolute()
+        where = request.shown if request.is_remote else inside_link(str(path), request.inside)
+        right = self._shown[number + 1 :]
+        others = [one for one in self._shown if one is not document]
+        rows = (
+            (self.tr("&Close"), partial(self._close, number), True),
+            (self.tr("Close &others"), partial(self._close_all, others, document), bool(others)),
+            (self.tr("Close to the &right"), partial(self._close_all, right, document), bool(right)),
+            (self.tr("Copy &path"), partial(copy_text, where), True),
+            (self.tr("Show in &folder"), partial(show_in_folder, path), not request.is_remote),
+        )
+        menu = context_menu(self, [row[:2] for row in rows])
         menu.setAccessibleName(self.tr("Tab"))
-        menu.actions()[-1].setEnabled(self.count() > 1)
+        menu.insertSeparator(menu.actions()[3])
+        for action, (_, _, enabled) in zip((one for one in menu.actions() if one.text()), rows, strict=True):
+            action.setEnabled(enabled)
         return menu
 
-    def _close_others(self, kept: Document) -> None:
-        self._session.documents.show(kept)
-        for document in list(self._session.documents.all):
+    def _close_all(self, documents: Sequence[Document], kept: Document) -> None:
+        if self._session.document in documents:
+            self._session.documents.show(kept)
+        for document in documents:
             # One with unsaved changes stays: it is closed alone, after a question.
-            if document is not kept and not document.unsaved:
+            if not document.unsaved:
                 self._session.documents.close_document(document)
 
     def minimumTabSizeHint(self, index: int) -> QSize:
@@ -227,7 +263,7 @@ class FileTabs(QTabBar):
 class FileTabBar(QToolBar):
     """Bar of the tabs, shown if there are several; it also keeps the title of the window."""
 
-    def __init__(self, session: Session, window: QMainWindow) -> None:
+    def __init__(self, session: Session, list_all: Callable[[], object], window: QMainWindow) -> None:
         super().__init__("Tabs", window)
         self._session = session
         self._needed = False
@@ -235,6 +271,10 @@ class FileTabBar(QToolBar):
         fix_bar(self)
         self.tabs = FileTabs(session, self)
         self.addWidget(self.tabs)
+        words, focus = self.tr("List all open files"), Qt.FocusPolicy.TabFocus
+        button = made(QToolButton(self), "allTabs", text="▾", accessibleName=words, toolTip=words, focusPolicy=focus)
+        button.clicked.connect(lambda _: list_all())
+        self._all = self.addWidget(button)
         self._keep_low()
         window.addToolBarBreak()
         window.addToolBar(self)
@@ -248,7 +288,9 @@ class FileTabBar(QToolBar):
         self.window().setWindowTitle(window_title(self._session))
 
     def _refresh(self) -> None:
-        several = len(self._session.documents.all) > 1
+        count = len(self._session.documents.all) + self._session.documents.welcome
+        several = count > 1
+        self._all.setVisible(count >= MANY)
         if several is not self._needed or several is self.isHidden():
             self._needed = several
             self.setVisible(several)

@@ -28,8 +28,6 @@ def press_focused(window: QWidget, event: QKeyEvent) -> bool:
 
 
 class Keyboard(QObject):
-    """Keys of a window."""
-
     def __init__(self, session: Session, window: QMainWindow) -> None:
         super().__init__(window)
         self._session, self._window = session, window

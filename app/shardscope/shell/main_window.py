@@ -20,7 +20,6 @@ from PySide6.QtWidgets import QApplication, QMainWindow
 from shardcore import Depth
 from shardcore.teaching import resource_paths
 from shardscope.learning.comparison import CompareFormats
-from shardscope.learning.help.shortcuts import show_shortcuts
 from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.display_text import set_decimal
 from shardscope.session.jobs import Jobs
@@ -50,6 +49,7 @@ from shardscope.shell.lecture import LectureActions, LectureScreen
 from shardscope.shell.notices import ExtractionNotices, NoticeTone
 from shardscope.shell.open_with import OpenAs
 from shardscope.shell.opening import ErrorNotices, FileOpener, Quitting
+from shardscope.shell.palette import COMMAND_SIGN, CommandPalette, Scope
 from shardscope.shell.panels import PANELS, PanelLinks
 from shardscope.shell.teaching import Teaching, about_box
 from shardscope.shell.welcome import Welcome
@@ -252,17 +252,15 @@ class MainWindow(QMainWindow):
     def _make_actions(self) -> None:
         self.actions_ = WindowActions(self.session, self)
         self.lecturing = LectureActions(self)
+        opening = self.opening
+        self.palette_ = CommandPalette(self.session, self.hex.address, opening.recent, self.links.show_row, self)
         bar = self.menuBar()
         bar.setAccessibleName(self.tr("Menu"))
         self.actions_.fill(bar, (make(self) for make in MENUS))
-        self.actions_.quick.addSeparator()
-        for menu in (self.opening.recent, self.opening.samples):
-            self.actions_.quick.addMenu(menu)
         self.top = TopBar(self.actions_.named, self.hex, self.objects.actions_.extract, self.links.look_up, self)
-        self.file_tabs = FileTabBar(self.session, self)
+        self.file_tabs = FileTabBar(self.session, partial(self.palette_.open, scope=Scope.TABS), self)
         self.keyboard = Keyboard(self.session, self)
         # What tests, screenshots and the command line call.
-        opening = self.opening
         self.open, self.open_files, self.open_paths = opening.open, opening.open_files, opening.open_paths
         self.take_over, self.end = opening.take_over, self.quitting.end
         self.show_part, self.set_theme = self.panels.show, self.appearance.set_theme
@@ -281,14 +279,14 @@ class MainWindow(QMainWindow):
             (session.closed, lambda: None if session.documents.replacing else self._enable(False)),
             (opening.recent_changed, welcome.refresh),
             (opening.recent_changed, self.places.refresh_recent),
-            (welcome.open_requested, opening.ask_files),
-            (welcome.folder_requested, opening.ask_folder),
-            (welcome.address_requested, self.connecting.ask),
-            (welcome.new_requested, self.new_shards.ask_new),
-            (welcome.compare_requested, self.comparing.show),
+            (welcome.open_button.clicked, actions["open"].trigger),
+            (welcome.folder_button.clicked, actions["open_folder"].trigger),
+            (welcome.address_button.clicked, actions["open_address"].trigger),
+            (welcome.new_button.clicked, self.new_shards.new.trigger),
+            (welcome.compare_button.clicked, lambda _: self.comparing.show()),
             (welcome.chosen, opening.open),
-            (welcome.preview_requested, lambda uri: opening.open_then(uri, self.links.preview_first)),
-            (welcome.learn_requested, lambda uri: opening.open_then(uri, self.teaching.learn_opened)),
+            (welcome.samples.preview_requested, lambda uri: opening.open_then(uri, self.links.preview_first)),
+            (welcome.samples.learn_requested, lambda uri: opening.open_then(uri, self.teaching.learn_opened)),
             (self.places.chosen, opening.open),
             (self.spaces.chosen, opening.open),
             (self.diffing.address_wanted, lambda: self.connecting.ask(chosen=self.diffing.compare)),
@@ -394,7 +392,7 @@ def _file_menu(w: MainWindow) -> Menu:
             MenuEntry("open_address", "Open a&ddress…", w.connecting.ask, "Ctrl+U"),
             MenuEntry("forget_keys", "Forget access &keys", w.connecting.forget_keys, tip="Keys typed since the start"),
             MenuEntry("open_with", "Open &as…", w.ways.ask, "Ctrl+Shift+O"),
-            [opening.recent, opening.samples],
+            [opening.recent, w.welcome.samples.menu],
             LINE,
             [w.new_shards.new, w.new_shards.convert, w.diffing.menu],
             LINE,
@@ -494,7 +492,9 @@ def _go_menu(w: MainWindow) -> Menu:
             LINE,
             MenuEntry("filter", "F&ilter objects", w.links.to_filter, "Ctrl+L", FILE_OPEN),
             MenuEntry("trace_key", "&Look up key…", w.links.to_trace, "Ctrl+T", FILE_OPEN),
-            MenuEntry("go_to", "&Panel or file…", w.actions_.pop_up_quick, "Ctrl+P"),
+            LINE,
+            MenuEntry("go_to", "Go to an&ything…", w.palette_.open, "Ctrl+P"),
+            MenuEntry("commands", "&Command palette…", partial(w.palette_.open, COMMAND_SIGN), "Ctrl+Shift+P"),
         ],
     )
 
@@ -538,11 +538,13 @@ def _help_menu(w: MainWindow) -> Menu:
         about_box(w, w.actions_["format_page"]).open()
 
     rows: list[Row] = [
-        MenuEntry("shortcuts", "&Keyboard shortcuts", partial(show_shortcuts, w), "F1"),
+        MenuEntry("help", "&Help on this panel", w.teaching.show_help, "F1"),
+        MenuEntry("shortcuts", "&Keyboard shortcuts", partial(w.palette_.open, scope=Scope.SHORTCUTS), "Ctrl+F1"),
         LINE,
         MenuEntry("format_page", "&Format reference", w.teaching.show_page, "Alt+F1"),
         MenuEntry("glossary", "&Glossary", w.teaching.show_glossary),
         LINE,
+        MenuEntry("welcome", "&Welcome page", w.session.documents.show_none, enabled=FILE_OPEN),
         MenuEntry("about", "&About Shardscope", about),
     ]
     return Menu("&Help", rows)

@@ -1,4 +1,4 @@
-"""Opening of files: dialogs, menus of recent files and samples, errors and their remedies; quitting."""
+"""Opening of files: dialogs, menu of recent files, errors and their remedies; quitting."""
 
 from __future__ import annotations
 
@@ -61,10 +61,6 @@ class FileOpener(QObject):
         self._session, self._settings, self._connecting, self._window = session, settings, connecting, window
         self._next: tuple[str, Callable[[Shard], object]] | None = None
         self.recent = QMenu(self.tr("Open &recent"), window)
-        self.samples = QMenu(self.tr("Open &sample"), window)
-        for sample in resource_paths.main_samples():
-            self._add_entry(self.samples, sample.title, str(sample.path))
-        self.samples.setEnabled(not self.samples.isEmpty())
         self._fill_recent()
         session.documents.may_show = self._may_show
         session.tab_wanted.connect(session.open_tab)
@@ -165,18 +161,16 @@ class FileOpener(QObject):
         names = self._settings.recent
         self.recent.clear()
         for name in names:
-            self._add_entry(self.recent, name, name)
+            # Untrusted: shortened, escaped, without mnemonic.
+            action = self.recent.addAction(shown(cut_middle(name, LONGEST_ENTRY)).replace("&", "&&"))
+            action.setToolTip(tip(name))
+            action.setData(name)
+            action.triggered.connect(lambda _, name=name: self.open(name))
         self.recent.setEnabled(bool(names))
         if names:
             self.recent.addSeparator()
             self.recent.addAction(self.tr("Clear")).triggered.connect(self.clear_recent)
         self.recent_changed.emit()
-
-    def _add_entry(self, menu: QMenu, text: str, uri: str) -> None:
-        """Add an entry with an untrusted text (path, title): shortened, escaped, without mnemonic."""
-        action = menu.addAction(shown(cut_middle(text, LONGEST_ENTRY)).replace("&", "&&"))
-        action.setToolTip(tip(uri))
-        action.triggered.connect(lambda _: self.open(uri))
 
 
 class ErrorNotices(QObject):

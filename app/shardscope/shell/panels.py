@@ -64,6 +64,9 @@ class PanelLinks(QObject):
             (bytes_.address.key_chosen, lambda _: docks.show("trace")),
             (self._objects.actions_.trace_requested, self.look_up_key),
             (self._objects.bytes_wanted, bytes_.drawings.to_bytes),
+            (self._objects.preview_wanted, partial(docks.show, "preview")),
+            (hits.table.doubleClicked, lambda _: bytes_.drawings.to_bytes()),
+            (docks.panel(FindingsTable).table.doubleClicked, lambda _: bytes_.drawings.to_bytes()),
             (tree.look_up_requested, self.look_up_key),
             (tree.extract_requested, self._extract_row),
             (docks.panel(PreviewPanel).look_up_requested, self.look_up_key),
@@ -124,9 +127,12 @@ class PanelLinks(QObject):
         self._docks.show("objects")
         self._objects.seek(Path(paths[0]))
 
-    def _extract_row(self, row: int) -> None:
+    def show_row(self, row: int) -> None:
         self._docks.show("objects")
         self._session.select_row(row)
+
+    def _extract_row(self, row: int) -> None:
+        self.show_row(row)
         self._objects.table.follow(row)
         self._objects.actions_.extract.trigger()
 

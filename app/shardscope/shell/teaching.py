@@ -20,12 +20,12 @@ from shardcore.teaching.lessons.lesson import Lesson, Show
 from shardcore.teaching.lessons.lesson_list import lessons, lessons_of, missions, read_lesson
 from shardcore.teaching.lessons.lesson_step import StepTarget
 from shardscope.learning.help.format_page import FormatPage
-from shardscope.learning.help.help_pages import GLOSSARY
+from shardscope.learning.help.help_pages import GLOSSARY, WINDOW, titles
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.session.jobs import Jobs
 from shardscope.session.session import Session
-from shardscope.shell.docks import PanelDocks
+from shardscope.shell.docks import PanelDocks, focused_in
 from shardscope.shell.lecture import LectureActions, LectureScreen
 from shardscope.shell.notices import Notices
 from shardscope.startup.settings import Settings
@@ -87,6 +87,8 @@ class LessonTrial(QObject):
 
 PANEL = "lessons"
 PAGE = "formatPage"
+_PAGES = {"findings": "check", "hits": "hex", "transfers": "activity"}
+
 COMPARISON = "comparison"
 """Name that a lesson uses to open *Compare formats*."""
 
@@ -161,7 +163,18 @@ class Teaching(QObject):
         self._panels.show(PAGE, focus=True)
 
     def show_glossary(self) -> None:
-        self._page.show_page(GLOSSARY)
+        self._show_page(GLOSSARY)
+
+    def show_help(self) -> None:
+        """Show the page of the panel that has the keyboard, or of the window."""
+        parts: dict[str, QWidget] = {**self._panels.by_name, "hex": self._bytes}
+        focused = focused_in(self._window)
+        found = [name for name, part in parts.items() if focused is not None and part.isAncestorOf(focused)]
+        name = _PAGES.get(found[0], found[0]) if found else WINDOW
+        self._show_page(name if name in titles() else WINDOW)
+
+    def _show_page(self, name: str) -> None:
+        self._page.show_page(name)
         self._panels.show(PAGE, focus=True)
 
     def start_lecture(self, actions: LectureActions, zooms: Sequence[QAction], *, full: bool = True) -> LectureScreen:

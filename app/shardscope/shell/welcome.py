@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal, SignalInstance
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAccessible, QIcon, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -61,7 +61,6 @@ class SampleCard(QAbstractButton):
     """Button of a sample with a strip of its sections; `others` are further samples of its format."""
 
     more_chosen = Signal(object)
-    """Carries the path of another sample of the format."""
 
     def __init__(self, sample: Sample, others: Sequence[Sample], parent: QWidget) -> None:
         super().__init__(parent)
@@ -91,7 +90,7 @@ class SampleCard(QAbstractButton):
         return made(QToolButton(self), text=text, accessibleName=name, toolTip=meaning, focusPolicy=focus)
 
     def _menu(self, samples: Sequence[Sample]) -> QMenu:
-        menu = QMenu(self.more)
+        menu = QMenu(self.more.accessibleName(), self.more)
         menu.setToolTipsVisible(True)
         for one in samples:
             action = menu.addAction(sample_title(one).replace("&", "&&"))
@@ -183,6 +182,13 @@ class SampleCards(QWidget):
             for clicked, signal in ((card.clicked, asked), (card.learn.clicked, self.learn_requested)):
                 clicked.connect(lambda _=False, card=card, signal=signal: signal.emit(str(card.sample.path)))
             card.more_chosen.connect(self.chosen)
+        self.menu = QMenu(self.tr("Open &sample"), self)
+        for card in self.cards:
+            self.menu.addAction(card.sample.title.replace("&", "&&"), card.click)
+        self.menu.addSeparator()
+        for card in self.cards:
+            if card.sample.role is Role.MAIN:
+                self.menu.addMenu(card.more.menu())
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(10)
@@ -239,14 +245,7 @@ def _read(path: Path, job: Job) -> tuple[Section, ...]:
 
 
 class Welcome(QScrollArea):
-    open_requested = Signal()
-    folder_requested = Signal()
-    address_requested = Signal()
-    new_requested = Signal()
-    compare_requested = Signal()
     chosen = Signal(object)
-    preview_requested = Signal(object)
-    learn_requested = Signal(object)
 
     def __init__(self, settings: Settings, jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -254,16 +253,16 @@ class Welcome(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._settings = settings
         self.title = QLabel("Shardscope", self)
-        self.open_button = self._button(self.tr("Open…"), "", self.open_requested)
+        self.open_button = self._button(self.tr("Open…"))
         self.open_button.setDefault(True)
         words = self.tr("A data set: a folder of shards that share their keys")
-        self.folder_button = self._button(self.tr("Open folder…"), words, self.folder_requested)
+        self.folder_button = self._button(self.tr("Open folder…"), words)
         words = self.tr("An S3 or GCS bucket, a URL, a Neuroglancer layer (Ctrl+U)")
-        self.address_button = self._button(self.tr("Open address…"), words, self.address_requested)
+        self.address_button = self._button(self.tr("Open address…"), words)
         words = self.tr("Packs files and folders into a new shard of any format")
-        self.new_button = self._button(self.tr("New shard…"), words, self.new_requested)
+        self.new_button = self._button(self.tr("New shard…"), words)
         words = self.tr("Packs the same objects into every format, and shows what each costs")
-        self.compare_button = self._button(self.tr("Compare formats…"), words, self.compare_requested)
+        self.compare_button = self._button(self.tr("Compare formats…"), words)
         self.samples = SampleCards(resource_paths.samples(), jobs, self)
         self.recent_part = QWidget(self)
         self._recent = PlaceModel(self)
@@ -271,16 +270,12 @@ class Welcome(QScrollArea):
         made(self.recent, "recentList", accessibleName=self.tr("Recent files"))
         self.recent.setCursor(Qt.CursorShape.PointingHandCursor)
         self.samples.chosen.connect(self.chosen)
-        self.samples.preview_requested.connect(self.preview_requested)
-        self.samples.learn_requested.connect(self.learn_requested)
         self.recent.gone.connect(lambda index: self.chosen.emit(self._recent.place(index).where))
         self._lay_out()
         self.refresh()
 
-    def _button(self, text: str, meaning: str, requested: SignalInstance) -> QPushButton:
-        button = made(QPushButton(text, self), toolTip=meaning)
-        button.clicked.connect(requested)
-        return button
+    def _button(self, text: str, meaning: str = "") -> QPushButton:
+        return made(QPushButton(text, self), toolTip=meaning)
 
     def _lay_out(self) -> None:
         icon = made(QLabel(self), accessibleName="Shardscope")

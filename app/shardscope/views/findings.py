@@ -6,6 +6,7 @@ import json
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
+    QApplication,
     QHBoxLayout,
     QLabel,
     QMenu,
@@ -180,7 +181,8 @@ class FindingsTable(QWidget):
             self._job.cancel()
 
     def _running(self, job: Job | None) -> None:
-        self._job = job
+        self._job, focused = job, QApplication.focusWidget()
+        keyboard = focused is not None and self.isAncestorOf(focused)
         self._enable()
         for widget in (self.progress, self.stop):
             widget.setVisible(job is not None)
@@ -191,6 +193,9 @@ class FindingsTable(QWidget):
             self._body.show_table(False)
         elif self.state.text == self.tr("Running …"):
             self._show(self._session.verification.report)
+        if keyboard:
+            # Its button was disabled, or its table hidden.
+            (self.stop if job is not None else next(iter(self.buttons.values()))).setFocus()
 
     def _enable(self) -> None:
         for button in self.buttons.values():

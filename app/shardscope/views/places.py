@@ -379,6 +379,7 @@ class PlacesPanel(QWidget):
             (self.groups.currentIndexChanged, lambda _: self._refill()),
             (self.filter.textChanged, self._filter_changed),
             (self.list.gone, self._go),
+            (self.list.doubleClicked, self._open_alone),
             (self.list.verticalScrollBar().valueChanged, lambda _: self._want_more()),
             (self.list.customContextMenuRequested, self._open_menu),
             (self.browsing.moved, self._browse_moved),
@@ -554,6 +555,11 @@ class PlacesPanel(QWidget):
             self._session.select_span(Span(str(SourceName(place.where)), 0, min(place.size, 1)), self)
             self._follow(self._session.selection)
 
+    def _open_alone(self, index: Index) -> None:
+        place = self.model.place(index)
+        if (data_set := self._data_set_of(place)) is not None:
+            self.chosen.emit(_inside(data_set.folder, place.where))
+
     def _open_menu(self, place: QPoint) -> None:
         index = self.list.indexAt(place)
         if index.isValid():
@@ -650,10 +656,10 @@ def _inside(folder: Folder, name: str) -> str:
 
 
 def recent_places(settings: Settings) -> list[PlaceEntry]:
-    return [PlaceEntry(uri, name_of(uri), _folder_of(uri)) for uri in settings.recent]
+    return [PlaceEntry(uri, name_of(uri), folder_text(uri)) for uri in settings.recent]
 
 
-def _folder_of(uri: str) -> str:
+def folder_text(uri: str) -> str:
     if is_address(uri):
         return uri
     folder, home = str(Path(file_of(uri)).parent), str(Path.home())

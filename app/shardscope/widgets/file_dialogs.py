@@ -1,12 +1,14 @@
-"""Choice of files and folders: non-blocking dialogs that pass the chosen path to a callback."""
+"""Choice of files and folders: non-blocking dialogs that pass the chosen path to a callback; the file manager."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtCore import QProcess, Qt, QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
 Chosen = Callable[[str], object]
 
@@ -70,3 +72,25 @@ def path_of(text: str) -> Path:
     except RuntimeError:
         # `~name` of an unknown user.
         return Path(text.strip()).absolute()
+
+
+def show_in_folder(path: Path) -> None:
+    """Show a file, selected, in the file manager of the system; at least its folder."""
+    if sys.platform in ("win32", "darwin"):
+        program, option = ("explorer", "/select,") if sys.platform == "win32" else ("open", "-R")
+        QProcess.startDetached(program, [option, str(path)])
+        return
+    from PySide6.QtDBus import QDBusConnection, QDBusMessage, QDBusPendingCallWatcher  # on Linux and BSD only
+
+    def open_folder() -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent)))
+
+    name, bus = "org.freedesktop.FileManager1", QDBusConnection.sessionBus()
+    call = QDBusMessage.createMethodCall(name, f"/{name.replace('.', '/')}", name, "ShowItems")
+    call.setArguments([[QUrl.fromLocalFile(str(path)).toString(QUrl.ComponentFormattingOption.FullyEncoded)], ""])
+    if not bus.isConnected():
+        open_folder()
+        return
+    watcher = QDBusPendingCallWatcher(bus.asyncCall(call), QApplication.instance())
+    watcher.finished.connect(lambda reply: open_folder() if reply.isError() else None)
+    watcher.finished.connect(watcher.deleteLater)

@@ -75,6 +75,7 @@ SampleCard QToolButton[popupMode="2"] { padding: 0 0 0 4px; }
 SampleCard QToolButton:hover { text-decoration: underline; }
 SampleCard QToolButton:focus { border: 1px solid $accent; padding: 0 3px; }
 SampleCard QToolButton::menu-indicator { image: none; }
+QFrame#palette { background: $raised; border: 1px solid $faint; border-radius: 6px; }
 QListView#recentList { border: 1px solid $border; border-radius: 8px; }
 QListView#recentList:focus { border: 2px solid $accent; padding: 0; }
 QWidget#objectChips QToolButton:focus { border: 2px solid $accent; padding: 0 7px; }

@@ -20,6 +20,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Depth, Span
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_list import lessons_of
+from shardcore.teaching.resource_paths import Role
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.session.jobs import Job
@@ -218,7 +219,8 @@ WELCOME = (
     Row("File > New shard…", dialog("NewShardDialog")),
     *(
         Row(f"File > Open sample > {one.title}", lambda window: window.session.shard is not None)
-        for one in resource_paths.main_samples()
+        for one in resource_paths.samples()
+        if one.role in (Role.MAIN, Role.FEATURED)
     ),
     theme("dark", "Dark"),
     theme("light", "Light"),
@@ -233,7 +235,10 @@ WELCOME = (
     Row("View > 100 %", lambda _: fonts.zoom() == 1, lambda window: window.zoom(larger=True)),
     Row("View > Save picture of the window…", FILE_DIALOG),
     Row("Tools > Find key in folder…", dialog("FindKeyDialog")),
-    Row("Help > Keyboard shortcuts", dialog("ShortcutDialog")),
+    *(
+        Row(name, lambda window: window.palette_.isVisible(), lambda window: window.palette_.hide())
+        for name in ("Go > Go to anything…", "Go > Command palette…", "Help > Keyboard shortcuts")
+    ),
     Row("Help > About Shardscope", dialog("QMessageBox")),
     changing("File > Restore tabs at start", lambda window: window.settings.restores_tabs),
     Row("File > Quit", lambda window: not window.isVisible()),
@@ -295,7 +300,6 @@ SWH = (
     Row("Go > Follow pointer", selects(4465, 4985), at(64, 72)),
     Row("Go > Find references", lambda window: window.session.references.question is not None, at(512, 513)),
     Row("Go > Open inside", lambda window: "Cannot open" in window.notices.text, at(512, 513)),
-    Row("Go > Panel or file…", lambda _: QApplication.activePopupWidget() is not None),
     Row("Go > Back", selects(40, 48), TWO_PLACES),
     Row("Go > Forward", selects(4000, 4008), then(TWO_PLACES, lambda window: window.session.selector.back())),
     Row("Go > Filter objects", lambda window: window.focusWidget() is window.objects.filter),
@@ -322,6 +326,7 @@ SWH = (
     Row("Learn > Lessons", brings("lessons"), away("lessons")),
     Row("Help > Format reference", brings("formatPage"), away("formatPage")),
     Row("Help > Glossary", brings("formatPage"), away("formatPage")),
+    Row("Help > Help on this panel", brings("formatPage"), away("formatPage")),
     Row(
         "Objects > Choose columns automatically",
         lambda window: not window.settings.columns("swh"),
@@ -400,8 +405,8 @@ SERVED = (Row("Edit > Copy as > Copy as curl command", copies("curl "), at(0, 8)
 # --- all of them ---
 
 OWNERS = {"NotesPanel": "Notes", "TracePanel": "Lookup", "LessonPanel": "Lessons", "MainWindow": "Panels"}
-DYNAMIC = ("File > Open recent > /",)
-"""Entries that the user's own files make; the test of recent files has them."""
+DYNAMIC = ("File > Open recent > /", "File > Open sample > More samples of ")
+"""Entries of the user's own files, and further samples, each of which is opened by another test."""
 
 
 def in_menus(menu: QWidget, path: Sequence[str] = ()) -> Iterator[tuple[str, QAction]]:
@@ -469,6 +474,7 @@ TABS = (
     changing("Go > Next tab", shown_tab),
     changing("Go > Previous tab", shown_tab),
     Row("File > Reopen closed tab", lambda window: len(window.session.documents.all) == 2, close_tab),
+    Row("Help > Welcome page", lambda window: window.welcome.isVisible()),
 )
 """Two files are open."""
 
@@ -476,7 +482,13 @@ TABLES = (WELCOME, SWH, SANDBOX, *OTHERS.values(), UNREAD, SERVED, TABS)
 
 
 ALWAYS = {
-    *("Learn > Missions…", "Learn > Lessons", "Help > Format reference", "Help > Glossary", "Go > Panel or file…"),
+    *(
+        "Learn > Missions…",
+        "Learn > Lessons",
+        "Help > Format reference",
+        "Help > Glossary",
+        "Help > Help on this panel",
+    ),
     "View > Offsets in decimal",
 }
 """Enabled with nothing open, beside `WELCOME`; tested with a shard."""

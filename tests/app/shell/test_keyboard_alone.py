@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
+from shardscope.learning.help.format_page import FormatPage
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
@@ -121,11 +122,13 @@ def test_bytes_are_found(window: MainWindow, hands: Hands) -> None:
 
 @pytest.mark.thorough
 def test_help_is_at_hand(window: MainWindow, hands: Hands) -> None:
-    """The sheet opens and closes; the page takes the keyboard, and its links are followed by Tab and Return."""
-    hands.press("F1")
-    assert hands.at.objectName() == "shortcutSearch"
+    """The list of keys opens and closes; the page takes the keyboard, and its links are followed by Tab and Return."""
+    hands.press("Ctrl+F1")
+    assert hands.at.objectName() == "paletteField"
     hands.press("Escape")
-    hands.press("Alt+9")
+    hands.press("F1")
+    assert hands.window.panels.panel(FormatPage).choice.currentData() == "hex"
+    hands.press("Alt+F1")
     assert hands.at.objectName() == "pageText"
     field = window.panels.by_name["formatPage"].widget()
     assert field.isVisible()
@@ -171,6 +174,29 @@ def test_every_panel_is_one_key_away(window: MainWindow, hands: Hands) -> None:
         dock = window.panels.by_name[panel.name]
         assert dock.isVisible(), panel.name
         assert dock is hands.at or dock.isAncestorOf(hands.at), (panel.name, hands.at.objectName())
+
+
+@pytest.mark.thorough
+def test_the_keyboard_stays_where_something_is_shown(window: MainWindow, hands: Hands) -> None:
+    """A closed panel gives way to the one before; a panel that covers the one with the keyboard gets it."""
+    panels = window.panels
+    for name, closed in (("trace", "lessons"), ("inspector", "sandbox"), ("hits", "notes")):
+        for one in (name, closed):
+            panels.show(one, focus=True)
+            settle(window, 40)
+        panels.by_name[closed].close()
+        settle(window, 40)
+        assert panels.in_front(name)
+        assert panels.by_name[name].has_keyboard(), name
+    for number in range(1, 4):
+        panels.show("notes", focus=True)
+        hands.press(f"Ctrl+{number}")
+        assert panels.by_name["findings"].has_keyboard(), number
+    hands.press("Ctrl+1")
+    assert panels.by_name["findings"].has_keyboard()
+    window.hex.view.setFocus()
+    hands.press("Ctrl+1")
+    assert hands.at is window.hex.view
 
 
 def click(hands: Hands, view: QAbstractItemView, index: QModelIndex) -> None:

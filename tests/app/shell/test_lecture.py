@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore.teaching.lessons.lesson_list import lessons
-from shardscope.learning.help.shortcuts import shortcuts
 from shardscope.shell.lecture import LectureScreen
 from shardscope.shell.main_window import MainWindow
+from shardscope.shell.palette import command, commands
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.widgets import playback, theme
@@ -89,7 +89,7 @@ def test_keys_and_clickers(shown: MainWindow, qtbot: QtBot) -> None:
     assert screen.grab().toImage().pixelColor(40, 40) == Qt.GlobalColor.black
     QTest.keyClick(screen, Qt.Key.Key_PageDown)
     assert (screen.at, screen.grab().toImage().pixelColor(40, 40) != Qt.GlobalColor.black) == (2, True)
-    listed = {one.text: one.keys for one in shortcuts(shown) if one.group == "Lecture"}
+    listed = {one.text: one.keys for one in (command(*found) for found in commands(shown)) if one.where == "Lecture"}
     assert listed["Lecture: next"] == "Right, Space, PgDown"
     with qtbot.waitSignal(screen.left):
         QTest.keyClick(screen, Qt.Key.Key_Escape)

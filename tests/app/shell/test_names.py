@@ -12,8 +12,8 @@ from PySide6.QtGui import QAccessible, QAction, QFont, QFontDatabase, QFontMetri
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QMenu, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
-from shardscope.learning.help.shortcuts import shortcuts
 from shardscope.shell.main_window import MainWindow
+from shardscope.shell.palette import command, commands
 from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
@@ -139,7 +139,7 @@ def test_menus_and_keys_of_the_pages_exist(qtbot: QtBot, tmp_path: Path) -> None
         if isinstance(menu := top.menu(), QMenu)
         for path in entries(menu, plain(top))
     }
-    keys = {key for one in shortcuts(window) for key in one.keys.split(", ")}
+    keys = {key for found in commands(window) for key in command(*found).keys.split(", ")}
     for page in [DOCS.parent / "README.md", *DOCS.rglob("*.md")]:
         text = page.read_text(encoding="utf-8")
         for path in _PATH.findall(text):
@@ -154,5 +154,5 @@ def test_menus_and_keys_of_the_pages_exist(qtbot: QtBot, tmp_path: Path) -> None
     assert all(panel.shortcut in index for panel in PANELS if panel.name != "hits")
 
 
-OWN = {"Ctrl+Home", "Ctrl+End", "Ctrl+PgDown", "Ctrl+PgUp", "Shift+F1"}
+OWN = {"Ctrl+Home", "Ctrl+End", "Ctrl+PgDown", "Ctrl+PgUp"}
 """Keys of the bytes themselves, which are no entries of a menu."""

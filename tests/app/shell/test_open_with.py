@@ -189,6 +189,18 @@ def test_an_object_opens_in_a_tab(qtbot: QtBot, window: MainWindow, archive: Pat
     assert len(session.documents.all) == 3
 
 
+@pytest.mark.thorough
+def test_a_double_click_opens_what_can_be_opened(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
+    session, table = window.session, window.objects.table
+    opened(qtbot, session, str(archive))
+    table.row_double_clicked.emit(session.shard.find("text").row)
+    qtbot.waitUntil(lambda: window.panels.in_front("preview") and window.hex.view.hasFocus())
+    assert session.request.inside == ()
+    with qtbot.waitSignal(session.opened):
+        table.row_double_clicked.emit(session.shard.find("2090").row)
+    assert session.request.inside == ("2090",)
+
+
 def test_what_does_not_open_says_why(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
     opened(qtbot, window.session, str(archive))
     with qtbot.waitSignal(window.session.troubled) as told:

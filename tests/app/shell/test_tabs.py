@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMessageBox, QTabBar
+from PySide6.QtWidgets import QMenu, QMessageBox, QTabBar, QToolButton
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Span
 from shardscope.session.documents import Document
 from shardscope.session.open_request import OpenRequest
-from shardscope.shell.file_tabs import titles
+from shardscope.shell.file_tabs import MANY, titles
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
@@ -113,10 +114,67 @@ def test_a_tab_is_dragged_to_another_place(two: MainWindow, qtbot: QtBot) -> Non
 def test_the_menu_of_a_tab_closes_the_others(two: MainWindow, qtbot: QtBot, small: Path) -> None:
     opened(two, qtbot, small.with_name("one.shard"))
     menu = two.file_tabs.tabs.menu_of(0)
-    next(action for action in menu.actions() if "others" in action.text()).trigger()
+    menu_entry(menu, "Copy path").trigger()
+    assert QGuiApplication.clipboard().text() == str(small)
+    assert menu_entry(menu, "Show in folder").isEnabled()
+    menu_entry(two.file_tabs.tabs.menu_of(1), "Close to the right").trigger()
+    assert texts(two) == ["small.shard", "medium.shard"]
+    assert not menu_entry(two.file_tabs.tabs.menu_of(1), "Close to the right").isEnabled()
+    menu_entry(two.file_tabs.tabs.menu_of(1), "Close others").trigger()
     settle(two, 20)
-    assert texts(two) == ["small.shard"]
-    menu.close()
+    assert texts(two) == ["medium.shard"]
+
+
+def menu_entry(menu: QMenu, text: str) -> QAction:
+    return next(action for action in menu.actions() if action.text().replace("&", "") == text)
+
+
+@pytest.mark.thorough
+def test_many_files_are_listed(two: MainWindow, small: Path, tmp_path: Path) -> None:
+    button = two.file_tabs.findChild(QToolButton, "allTabs")
+    assert not button.isVisible()
+    names = [f"{number}.shard" for number in range(MANY - 2)]
+    for name in names:
+        shutil.copy(small, tmp_path / name)
+    two.open_paths([str(tmp_path / name) for name in names])
+    settle(two, 60)
+    assert len(texts(two)) == MANY
+    button.click()
+    assert [two.palette_.list.topLevelItem(n).text(0) for n in range(MANY)] == texts(two)
+    two.palette_.leave()
+
+
+@pytest.mark.thorough
+def test_the_welcome_page_is_a_tab_while_files_are_open(window: MainWindow, qtbot: QtBot, small: Path) -> None:
+    opened(window, qtbot, small)
+    window.session.select_row(3)
+    settle(window, 20)
+    for back in ("Ctrl+Tab", "close", "click", "middle"):
+        window.actions_["welcome"].trigger()
+        settle(window, 20)
+        assert (texts(window), bar(window).currentIndex()) == (["small.shard", "Welcome"], 1)
+        assert window.welcome.isVisible()
+        assert window.welcome.isAncestorOf(window.focusWidget()) or window.welcome.hasFocus()
+        assert not window.actions_["reload"].isEnabled()
+        if back == "close":
+            bar(window).tabButton(1, QTabBar.ButtonPosition.RightSide).click()
+        elif back == "Ctrl+Tab":
+            press(window, Qt.Key.Key_Tab)
+        else:
+            number, button = (0, Qt.MouseButton.LeftButton) if back == "click" else (1, Qt.MouseButton.MiddleButton)
+            qtbot.mouseClick(bar(window), button, pos=middle(window, number))
+        settle(window, 20)
+        assert not window.welcome.isVisible(), back
+        assert not window.file_tabs.isVisible()
+        assert window.session.selection.row == 3
+    window.actions_["welcome"].trigger()
+    window.open(str(small.with_name("gone.shard")))
+    qtbot.waitUntil(lambda: bool(window.notices.text))
+    assert window.welcome.isVisible(), "what cannot be opened changes nothing"
+    window.session.documents.close_document(window.session.documents.all[0])
+    settle(window, 20)
+    assert not window.file_tabs.isVisible()
+    assert texts(window) == []
 
 
 # --- by keys ---

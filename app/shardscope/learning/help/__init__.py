@@ -1,1 +1,1 @@
-"""Help beside the file: the page of its format, the glossary and the shortcuts."""
+"""Help beside the file: the page of its format, pages of the panels, and the glossary."""

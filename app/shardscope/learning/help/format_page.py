@@ -239,7 +239,7 @@ class FormatPage(QWidget):
             QComboBox(),
             "pageChoice",
             accessibleName=self.tr("Select page"),
-            toolTip=self.tr("The pages of all formats, and the glossary"),
+            toolTip=self.tr("Pages of the formats and of the window, and the glossary"),
             minimumContentsLength=10,
             sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon,
         )

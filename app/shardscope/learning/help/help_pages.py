@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 
 from shardcore import Node, ShardError
 from shardcore.model.node import Children
 from shardcore.teaching import resource_paths
 
-GLOSSARY = "glossary"
+GLOSSARY, WINDOW = "glossary", "index"
 
 BEST_FIT = 4
 
@@ -63,9 +64,14 @@ class HelpPage:
 
 
 @cache
+def _paths() -> Mapping[str, Path]:
+    found = (path for folder in ("formats", "guide") for path in sorted((resource_paths.docs() / folder).glob("*.md")))
+    return {path.stem: path for path in found}
+
+
+@cache
 def titles() -> Mapping[str, str]:
-    formats = sorted((resource_paths.docs() / "formats").glob("*.md"))
-    found = {path.stem: path.read_text("utf-8").partition("\n")[0].lstrip("# ") for path in formats}
+    found = {name: path.read_text("utf-8").partition("\n")[0].lstrip("# ") for name, path in _paths().items()}
     return {name: title.partition(" (`")[0] for name, title in found.items()} | {GLOSSARY: "Glossary"}
 
 
@@ -76,7 +82,7 @@ def page(name: str) -> HelpPage | None:
     if name not in titles():
         return None
     rows: list[FieldRow] = []
-    text = (resource_paths.docs() / "formats" / f"{name}.md").read_text("utf-8")
+    text = _paths()[name].read_text("utf-8")
     return HelpPage(name, titles()[name], "\n".join(_prepared(text, rows, dict(words()))), tuple(rows))
 
 
@@ -124,8 +130,8 @@ def _prepared(text: str, rows: list[FieldRow], unlinked: dict[str, str]) -> Iter
             fenced = not fenced
         if fenced or not line or line.startswith(("#", "```")):
             yield line
-        elif line.startswith("<picture>"):
-            continue  # the window shows the drawing of the open file itself
+        elif line.startswith(("<picture>", "![")):
+            continue  # the window is there itself, with the drawing of the open file
         elif (begins := _LAYOUT.match(line)) is not None:
             layout = begins[1]
         elif line.startswith("<!--"):

@@ -246,6 +246,9 @@ class AddressBar(QWidget):
     def _list_is_open(self) -> bool:
         return self.list.isVisible()
 
+    def offers(self, text: str) -> list[EntryMeaning]:
+        return choices(text, self._known())
+
     def _offer(self) -> None:
         text = self._text
         found = choices(text, self._known(), self._recent)
@@ -262,7 +265,7 @@ class AddressBar(QWidget):
     def _offer_taken(self, index: QModelIndex) -> None:
         choice = index.data(_CHOICE)
         if isinstance(choice, EntryMeaning):
-            self._take(choice)
+            self.take(choice)
 
     # --- the preview ---
 
@@ -312,9 +315,9 @@ class AddressBar(QWidget):
             self._say(trouble.message, wrong=True)
             self.field.setSelection(trouble.position, len(self.field.text()))
             return
-        self._take(found[0])
+        self.take(found[0])
 
-    def _take(self, choice: EntryMeaning) -> None:
+    def take(self, choice: EntryMeaning) -> None:
         self.list.hide()
         if choice in self._recent:
             self._recent.remove(choice)

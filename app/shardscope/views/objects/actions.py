@@ -84,7 +84,7 @@ class ObjectActions(QObject):
         words = self.tr("Not available in the sandbox: save a copy and open it")
         for action in (self.extract, self.extract_all, self.copy_files):
             action.setEnabled(action.isEnabled() and not sandbox)
-            action.setToolTip(words if sandbox else action.text().replace("&", ""))
+            action.setToolTip(words if sandbox else "")
 
     # --- keys ---
 

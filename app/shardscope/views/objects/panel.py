@@ -182,6 +182,7 @@ class ObjectPanel(QWidget):
     """Follows the session's selection and changes it; `bytes_wanted` requests the focus for the bytes."""
 
     bytes_wanted = Signal()
+    preview_wanted = Signal()
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -260,6 +261,7 @@ class ObjectPanel(QWidget):
             (session.jobs.changed, lambda job: self._update() if job is self._looking else None),
             (table.rows_chosen, lambda row: session.select_row(row, self)),
             (table.row_opened, self._open_row),
+            (table.row_double_clicked, self._open_content),
             (table.key_typed, self._find_typed),
             (table.horizontalHeader().sectionClicked, self._sort_by),
             (table.selectionModel().selectionChanged, self._selection_changed),
@@ -548,6 +550,15 @@ class ObjectPanel(QWidget):
     def _open_row(self, row: int) -> None:
         self._session.select_row(row, self)
         self.bytes_wanted.emit()
+
+    def _open_content(self, row: int) -> None:
+        """Open a content that is a shard or container in a tab; show the preview and the bytes of any other."""
+
+        def show() -> None:
+            self.preview_wanted.emit()
+            self._open_row(row)
+
+        self._session.open_inside(row, otherwise=show)
 
     def _find_typed(self, text: str) -> None:
         order, start = self.model.order, self.model.block[0] + max(self.table.currentIndex().row(), 0)

@@ -93,6 +93,7 @@ class ObjectTable(QTableView):
 
     rows_chosen = Signal(object)
     row_opened = Signal(object)
+    row_double_clicked = Signal(object)
     key_typed = Signal(object)
     copy_requested = Signal()
 
@@ -429,7 +430,7 @@ class ObjectTable(QTableView):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         index = self.indexAt(event.position().toPoint())
         if event.button() == Qt.MouseButton.LeftButton and index.isValid():
-            self._open(index)
+            self.row_double_clicked.emit(self.objects.row_of(index))
         else:
             super().mouseDoubleClickEvent(event)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
@@ -235,6 +235,7 @@ class StructureTree(QTreeView):
             (self.collapsed, lambda index: self._expanded[1].discard(self._names(index))),
             (self.nodes.revealed, self._show),
             (self.clicked, self._clicked),
+            (self.doubleClicked, self._double_clicked),
             (session.opened, self._opened),
             (session.closed, self.nodes.load),
             (session.index.loaded, self._index_loaded),
@@ -414,8 +415,7 @@ class StructureTree(QTreeView):
     def _add_targets(self, menu: QMenu, path: tuple[Node, ...]) -> None:
         node, row, session = path[-1], nearest_row(path), self.session
         number, has_row, has_bytes = row or 0, row is not None, bool(node.span.size)
-        # A field refers to another file if its record does.
-        elsewhere = next((each.elsewhere for each in reversed(path[-2:]) if each.elsewhere is not None), None)
+        elsewhere = _elsewhere(path)
 
         def go(span: Span | None) -> None:
             if span is not None:
@@ -594,6 +594,12 @@ class StructureTree(QTreeView):
         if self.session.selection.path != self.nodes.path(index.siblingAtColumn(0)):
             self._choose(index)
 
+    def _double_clicked(self, index: QModelIndex) -> None:
+        index = index.siblingAtColumn(0)
+        elsewhere = _elsewhere(self.nodes.path(index))
+        if elsewhere is not None and not self.nodes.hasChildren(index):
+            self.go_elsewhere(elsewhere)
+
     def currentChanged(self, current: Index, previous: Index) -> None:
         super().currentChanged(current, previous)
         if not self._following and current.isValid():
@@ -603,3 +609,8 @@ class StructureTree(QTreeView):
         path = self.nodes.path(index)
         if path and self.nodes.node(index) is not None:
             self.session.select_node(path, self)
+
+
+def _elsewhere(path: Sequence[Node]) -> ExternalBytes | None:
+    # A field refers to another file if its record does.
+    return next((each.elsewhere for each in reversed(path[-2:]) if each.elsewhere is not None), None)

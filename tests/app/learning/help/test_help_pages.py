@@ -16,6 +16,7 @@ def test_pages_are_those_of_the_formats_and_the_words() -> None:
     """The glossary is the last page; words are explained in running text, once each, and not in code."""
     assert set(FORMATS) <= set(help_pages.titles())
     assert list(help_pages.titles())[-1] == GLOSSARY
+    assert "![" not in help_pages.page("hex").markdown
     assert help_pages.page("nothing") is None
     assert "the object is deleted by its sidecar" in help_pages.page(GLOSSARY).markdown
     assert help_pages.words()["shard"] == help_pages.words()["file"]

@@ -241,6 +241,7 @@ def test_chips_filter(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:
 
 @pytest.mark.parametrize("by_key", [False, True])
 def test_a_row_is_left_for_its_bytes(qtbot: QtBot, small: ObjectPanel, by_key: bool) -> None:
+    """A double click opens what can be opened; the content of this row cannot."""
     table, session = small.table, small._session
     click(small, 3)
     session.select_span(Span("", 0, 8), table)
