@@ -535,7 +535,8 @@ class _Extraction(Target):
                 if len(data) <= BUFFER:
                     write_small(self.lead + name, data)
                     digest, facts = hashlib.sha256(data).hexdigest(), self._facts(ref)
-                    return Extracted(ref.key, self._given + name, len(data), digest, row=ref.row, facts=facts)
+                    where = self._given + name
+                    return Extracted(ref.key, where, len(data), digest, part=file.part, row=ref.row, facts=facts)
             path = self._free_path(name) if exists and conflict is Conflict.RENAME else self.folder / name
             path, size, digest = self._write(ref, file.part, pieces, path, name, free=free)
         except UsageError as error:
