@@ -27,7 +27,7 @@ from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import Source
 from shardcore.sources.patched_source import PatchedSource
 
-_DIGITS = re.compile(r"0x[0-9a-f]+|\d+")
+_DIGITS = re.compile(r"0x[0-9a-f]+|\d[\d,]*")
 
 _Same = tuple[str, str, int, int]
 
