@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from shardcore.model.text import plural
 from shardcore.writing.declaration import REKEY, VERBS, EditSubject, Verb
@@ -101,27 +101,25 @@ class EditChip(QToolButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._texts = {False: self.tr("⊘ Read-only"), True: self.tr("✎ Editing on")}
         self.clicked.connect(self._clicked)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         switch.changed.connect(self._update)
-        self._fit()
         self._update()
 
     def show_sandbox(self, changes: int | None) -> None:
         self._changes = changes
-        self._fit()
+        self.updateGeometry()
         self._update()
 
     def _in_memory(self, changes: int) -> str:
         return self.tr("▨ Sandbox copy · {0}").format(plural(changes, "change"))
 
-    def _fit(self) -> None:
+    def sizeHint(self) -> QSize:
         texts = list(self._texts.values()) if self._changes is None else [self._in_memory(max(self._changes, 99))]
         metrics = self.fontMetrics()
-        self.setFixedSize(max(map(metrics.horizontalAdvance, texts)) + 2 * px(ROOM), metrics.height() + 1)
+        return QSize(max(map(metrics.horizontalAdvance, texts)) + 2 * px(ROOM), metrics.height() + 1)
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange:
-            self._fit()
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
 
     def _clicked(self, _: bool) -> None:
         if self._changes is not None:

@@ -278,7 +278,7 @@ class AddressBar(QWidget):
             self._say(trouble.message, wrong=True)
             return
         said = "→ look up this key" if found[0].offset is None else f"→ {found[0].words.rpartition('byte ')[2]}"
-        self._say(f"{said}; ↓ for the object" if len(found) > 1 else said, wrong=False)
+        self._say(self.tr("{0}; ↓ for the object").format(said) if len(found) > 1 else said, wrong=False)
 
     def _say(self, text: str, *, wrong: bool) -> None:
         colours = theme.of(self)
