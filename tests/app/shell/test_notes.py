@@ -85,12 +85,12 @@ def test_a_key_is_found_in_a_folder_and_opened(qtbot: QtBot, window: MainWindow,
     QTest.keyClicks(dialog.key, "mine")
     dialog.where.setEditText(str(tmp_path / "files"))
     QTest.keyClick(dialog.key, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: not dialog.running and dialog.model.rowCount() == 1)
+    qtbot.waitUntil(lambda: not dialog.searching and dialog.model.rowCount() == 1)
     dialog.table.selectRow(0)
     QTest.keyClick(dialog.table, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: window.session.shard is not None and window.session.uri.endswith("b.des"))
     qtbot.waitUntil(lambda: window.session.selection.span == expected)
-    assert not dialog.running
+    assert not dialog.searching
     dialog.reject()
 
 

@@ -66,7 +66,7 @@ class Chips(QToolBar):
         assert more is not None
         # Its icon is black in every theme.
         more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        more.setText("…")
+        more.setText("»")
         more.setToolTip(self.tr("More kinds and states"))
         more.setAccessibleName(more.toolTip())
         more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
