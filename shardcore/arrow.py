@@ -35,6 +35,7 @@ def data_frame(part: ObjectSlice, *, raw_keys: bool = False) -> Any:
     pandas, arrow = optional("pandas"), optional("pyarrow")
     types = {
         arrow.uint64(): pandas.UInt64Dtype(),
+        arrow.int64(): pandas.Int64Dtype(),
         arrow.string(): pandas.StringDtype("pyarrow"),
         arrow.binary(_HASH): pandas.ArrowDtype(arrow.binary(_HASH)),
     }
@@ -63,7 +64,7 @@ class _Batches:
             "codec": self._texts(objects.codecs),
             "shard": self._texts(objects.shards),
         }
-        word, number = arrow.dictionary(arrow.int8(), arrow.string()), arrow.uint64()
+        word, number = arrow.dictionary(arrow.int8(), arrow.string()), arrow.int64()
         types = {
             "key": key or arrow.string(), "kind": word, "state": word, "size": number, "stored_size": number,
             "start": number, "stop": number, "codec": word,
@@ -91,7 +92,7 @@ class _Batches:
                 codes = np.where(values < len(names), values, 0).astype(field.type.index_type.to_pandas_dtype())
                 found.append(self.arrow.DictionaryArray.from_arrays(codes, names))
             else:
-                found.append(self.arrow.array(values.astype(np.uint64), mask=values < 0))
+                found.append(self.arrow.array(values, mask=values < 0))
         return self.arrow.RecordBatch.from_arrays(found, schema=self.schema)
 
     def _texts(self, texts: Sequence[str | None]) -> Any:

@@ -104,6 +104,10 @@ class UsageError(ShardError):
     """Wrong use: a malformed key, an unknown format name, an option that cannot be used."""
 
 
+class TargetExists(UsageError, FileExistsError):
+    """The file to write exists. Also a `FileExistsError`, as for `open(path, "x")`."""
+
+
 class InvalidIndex(UsageError, IndexError):
     """An index of an array is out of range or not supported. Also an `IndexError`, as for any array."""
 
@@ -256,6 +260,10 @@ class SourceError(ShardError, OSError):
         self._number = number
 
 
+class MissingFile(SourceError, FileNotFoundError):
+    """There is no such file or folder. Also a `FileNotFoundError`, as for `open` of Python."""
+
+
 class ExternalMissing(SourceError):
     """Bytes that are stored outside the shard (a xorb, a BigFile) were not found."""
 
@@ -358,7 +366,10 @@ _UNREAD = frozenset({errno.EIO, errno.EINTR, errno.EAGAIN, errno.EBUSY, errno.ET
 
 def failed(what: str, error: Exception) -> SourceError:
     kind = OutOfResources if isinstance(error, OSError) and error.errno in _REFUSED else SourceError
-    return kind(f"{what}: {reason_of(error)}")
+    kind = MissingFile if isinstance(error, FileNotFoundError) else kind
+    found = kind(f"{what}: {reason_of(error)}")
+    found.errno = getattr(error, "errno", None)
+    return found
 
 
 @contextmanager

@@ -201,6 +201,12 @@ class Report(Displayed):
         complete = not self.stopped_after and not self.left_out
         return complete and all(f.severity is not Severity.ERROR for f in self.findings)
 
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return self.summary
+
     @property
     def unverified(self) -> int:
         """Number of objects whose content could not be compared with a checksum; errors in them are not detected."""

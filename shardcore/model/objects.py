@@ -158,7 +158,7 @@ class _Columnar(Displayed):
     def to_arrow(self, *, raw_keys: bool = False) -> pyarrow.RecordBatchReader:
         """Return the rows as a `pyarrow.RecordBatchReader`, which reads 65,536 rows at a time.
 
-        The columns are those of `shardcore ls --json`. Sizes and offsets are uint64, null if unknown.
+        The columns are those of `shardcore ls --json`. Sizes and offsets are int64, null if unknown.
 
         Args:
             raw_keys: Return keys as stored, if all are hashes (32 bytes) or numbers (uint64).

@@ -25,6 +25,7 @@ from shardcore.model.options import OptionPurpose
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import plural, short, visible
 from shardcore.operations.convert_worker import (
+    NPY,
     HeldObjects,
     ObjectRecord,
     ObjectsRequest,
@@ -32,6 +33,7 @@ from shardcore.operations.convert_worker import (
     first_unfit_key,
     held_file,
     held_objects,
+    record_of,
     rows_to_convert,
     unfit_key_of,
     whole_of,
@@ -256,7 +258,7 @@ def _read_later(shard: Shard, ref: ObjectRef, request: ObjectsRequest, checksum:
             return Sized(ref.size)
         return lambda: shard.stream(ref)
 
-    return SourceObject(ObjectRecord(ref, shard.file_names(ref), shard.facts(ref), checksum), content)
+    return SourceObject(replace(record_of(shard, ref), checksum=checksum), content)
 
 
 def _held(record: ObjectRecord) -> SourceObject:
@@ -647,11 +649,12 @@ class _Source:
         record, key = source.record, line.get("key")
         before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row", "rows")}
         # Metadata added by the format in between does not belong to the original.
-        facts, rest = self._sorted_facts(before if self._between else record.facts | before)
+        name = key if key is not None else record.names.get("", "")
+        content, given = self._array_file(record, name, source.content(""))
+        facts, rest = self._sorted_facts(before if self._between else given | before)
         mine = {part: content for part, content in parts.items() if part in self._writes.parts}
         mine |= self._own_parts(source)
-        name = key if key is not None else record.names.get("", "")
-        content, sized = self._sized(source.content(""))
+        content, sized = self._sized(content)
         if self._writes.keys is KeyRule.NONE:
             sized |= rest
             return InputItem(None, content, name, name, mine, facts, was=key, recorded=sized)
@@ -661,7 +664,9 @@ class _Source:
         ref, content = source.record.ref, source.content(part)
         old = ref.key if ref.key is not None else name
         label = f"{old} ({part})" if part else old
-        facts, rest = self._sorted_facts(source.record.facts) if not part else ({}, {})
+        if not part:
+            content, given = self._array_file(source.record, old, content)
+        facts, rest = self._sorted_facts(given) if not part else ({}, {})
         recorded = rest | ({"part": part} if part else {})
         parts = self._own_parts(source) if not part else {}
         # Parts that the format cannot store are separate objects.
@@ -711,6 +716,22 @@ class _Source:
 
     def _own_parts(self, source: SourceObject) -> dict[str, Content]:
         return {part: source.content(part) for part in source.record.names if part and part in self._writes.parts}
+
+    def _array_file(self, record: ObjectRecord, name: str, content: Content) -> tuple[Content, dict[str, Any]]:
+        """Return content and metadata of an object; an array named `.npy` gets its header back for other formats."""
+        head = record.head
+        if not head or not name.lower().endswith(NPY) or "dtype" in self._facts:
+            return content, record.facts
+        rest = {name: value for name, value in record.facts.items() if name not in ("dtype", "shape", "order")}
+        if isinstance(content, Sized):
+            return Sized(len(head) + content.size), rest
+
+        def headed() -> Iterator[bytes]:
+            yield head
+            with opened(content) as data:
+                yield from map(bytes, pieces_of(data))
+
+        return headed, rest
 
     def _sorted_facts(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         mine: dict[str, Any] = {}

@@ -28,6 +28,8 @@ MOST_OBJECTS = 1 << 14
 
 KEYS_AT_ONCE = 1 << 14
 
+NPY = ".npy"
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectsRequest:
@@ -45,6 +47,7 @@ class ObjectRecord:
     Attributes:
         names: File name of each part, by part.
         checksum: Name of the checksum or digest of its content; see `Shard.checksum`.
+        head: Header that makes a `.npy` file of the content of an array; see `Shard.file_head`.
         held: Contents in memory, by part, as pieces; a plan does not read a content of known size.
     """
 
@@ -52,6 +55,7 @@ class ObjectRecord:
     names: dict[str, str]
     facts: dict[str, Any]
     checksum: str = ""
+    head: bytes = b""
     held: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
 
 
@@ -131,7 +135,7 @@ def held_objects(shard: DataSet, name: str, progress: Progress, request: Objects
 
 def _first_held(member: Shard, request: ObjectsRequest) -> HeldObjects:
     rows, left = rows_to_convert(member, deleted=request.deleted)
-    objects, found, room, checksum = member.objects, list[ObjectRecord](), MOST_HELD, member.checksum
+    objects, found, room = member.objects, list[ObjectRecord](), MOST_HELD
     some = rows[:MOST_OBJECTS]
     if not request.unread:
         # Unknown sizes are counted when the bytes are read.
@@ -143,7 +147,7 @@ def _first_held(member: Shard, request: ObjectsRequest) -> HeldObjects:
         if held is None:
             break
         room -= sum(len(piece) for pieces in held.values() for piece in pieces)
-        found.append(ObjectRecord(ref, names, member.facts(ref), checksum, held))
+        found.append(replace(record_of(member, ref), held=held))
     return HeldObjects(len(rows), left, found)
 
 
@@ -162,9 +166,13 @@ def whole_of(member: Shard) -> ObjectRef:
 
 
 def whole_record(member: Shard, key: str | None) -> ObjectRecord:
-    ref = whole_of(member)
-    named = replace(ref, key=key)
-    return ObjectRecord(named, member.file_names(named), member.facts(ref), member.checksum)
+    record = record_of(member, whole_of(member))
+    named = replace(record.ref, key=key)
+    return replace(record, ref=named, names=member.file_names(named))
+
+
+def record_of(shard: Shard, ref: ObjectRef) -> ObjectRecord:
+    return ObjectRecord(ref, shard.file_names(ref), shard.facts(ref), shard.checksum, shard.file_head(ref, NPY))
 
 
 def _contents(

@@ -270,7 +270,8 @@ def object_source(shard: Shard, ref: ObjectRef, step: InsideStep, *, owned: bool
     if ref.size > DEFAULT_LIMIT and not shard.reads_ranges(ref):
         limit = plural(DEFAULT_LIMIT, "byte")
         raise LimitExceeded(f"{short(step)} has {plural(ref.size, 'byte')}; at most {limit} are decoded to open one")
-    base = shard.source if shard.source is not None else shard.bytes_of(str(SourceName(ref.shard)))
+    name = str(SourceName(ref.shard)) if ref.shard or not ref.spans else ref.spans[0].source
+    base = shard.source if shard.source is not None else shard.bytes_of(name)
     return DecodedSource(shard, step, ref, base, owned=owned)
 
 

@@ -350,8 +350,8 @@ def read_json_at(option: Option, value: Any, format: str, remote: RemoteOptions 
 
 def create(
     target: str | os.PathLike[str] | BinaryIO | None,
-    *,
     format: str,
+    *,
     force: bool = False,
     folder: bool | None = None,
     plan: bool = False,
@@ -380,6 +380,8 @@ def create(
         _check_writable(stream)
     if path is not None and is_address(path):
         raise UsageError(f"{shown_address(os.fsdecode(path))} is an address: shards are written to local files only")
+    if path is not None and os.fsdecode(path) == "-":
+        raise UsageError("a shard is complete only at its end, so it cannot be standard output: give a file name")
     if folder is None:
         folder = path is not None and means_folder(path)
     if folder and not writes.folder:

@@ -5,9 +5,20 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterable, Iterator, KeysView, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from types import EllipsisType, MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
@@ -164,8 +175,23 @@ def reading(shard: Shard) -> budgeted:
     return budgeted(source=shard.source)
 
 
+MOST_COMPLETED = 1000
+"""Keys offered for completion in IPython."""
+
 AT_ONCE = 1 << 14
 """Rows whose contents are read at once."""
+
+
+class ShardItems(ItemsView[str, bytes]):
+    """Keys and contents; contents are read together instead of key by key."""
+
+    def __iter__(self) -> Iterator[tuple[str, bytes]]:
+        yield from self._mapping._items()  # type: ignore[attr-defined]
+
+
+class ShardValues(ValuesView[bytes]):
+    def __iter__(self) -> Iterator[bytes]:
+        return (data for _, data in self._mapping._items())  # type: ignore[attr-defined]
 
 
 class Shard(ArrayValue, Displayed, ABC):
@@ -428,10 +454,10 @@ class Shard(ArrayValue, Displayed, ABC):
         raise NotAnArray(f"{self.format}: its objects do not form one array")
 
     def __contains__(self, key: Key) -> bool:
-        """Return whether `find` finds the key; UsageError if it is malformed."""
+        """Return whether `find` finds the key; False if it is malformed."""
         try:
             self.find(key)
-        except KeyAbsent:
+        except (KeyAbsent, UsageError):
             return False
         return True
 
@@ -470,8 +496,15 @@ class Shard(ArrayValue, Displayed, ABC):
         """Return the keys, in the order of iteration."""
         return KeysView(cast("Mapping[str, bytes]", self))
 
-    def items(self) -> Iterator[tuple[str, bytes]]:
-        """Iterate over keys and uncompressed contents, in the order of iteration; see `read` for errors."""
+    def items(self) -> ItemsView[str, bytes]:
+        """Return keys and uncompressed contents, in the order of iteration; see `read` for errors."""
+        return ShardItems(cast("Mapping[str, bytes]", self))
+
+    def values(self) -> ValuesView[bytes]:
+        """Return the uncompressed contents, in the order of iteration."""
+        return ShardValues(cast("Mapping[str, bytes]", self))
+
+    def _items(self) -> Iterator[tuple[str, bytes]]:
         self.load_index()
         for rows, keys in self._keyed_rows():
             for key, data in zip(keys, self.contents(rows), strict=True):
@@ -479,16 +512,19 @@ class Shard(ArrayValue, Displayed, ABC):
                     raise data
                 yield key, data
 
-    def values(self) -> Iterator[bytes]:
-        """Iterate over the uncompressed contents, in the order of iteration."""
-        return (data for _, data in self.items())
-
-    def get(self, key: Key, default: R = None) -> bytes | R:  # type: ignore[assignment]
-        """Return the uncompressed content of a key; `default` if the key was not found."""
+    @overload
+    def get(self, key: Key, default: None = None) -> bytes | None: ...
+    @overload
+    def get(self, key: Key, default: R) -> bytes | R: ...
+    def get(self, key: Key, default: R | None = None) -> bytes | R | None:
+        """Return the uncompressed content of a key; `default` if it was not found or is malformed."""
         try:
-            return self[key]
-        except KeyAbsent:
+            return self.read(key)
+        except (KeyAbsent, UsageError):
             return default
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(islice(self, MOST_COMPLETED))
 
     def __repr__(self) -> str:
         where = without_secrets(self.opened_at) or (self.source.name if self.source is not None else "")

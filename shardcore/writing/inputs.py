@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.model.text import grouped_digits, plural
+from shardcore.sources.location import local_path
 from shardcore.system import is_link_entry, listed_name, open_file
 from shardcore.writing.temporary_names import inode_of, is_left_over
 from shardcore.writing.writer import Data, OddName, Sized, UnreadableInput, Writer, pieces_of
@@ -306,7 +307,7 @@ def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
         if one == "-":
             yield from (line for line in sys.stdin.read().splitlines() if line)
         else:
-            yield one
+            yield local_path(one)
 
 
 def input_files(

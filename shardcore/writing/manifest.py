@@ -20,6 +20,7 @@ from shardcore.model.options import Option
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.text import short
 from shardcore.sources.local import open_side_file
+from shardcore.sources.location import local_path
 from shardcore.writing.inputs import NOTHING_STATED, InputBatch, InputItem, LeftOut, Skipped, Stated
 from shardcore.writing.output import Output
 from shardcore.writing.plan import PlannedFile
@@ -99,8 +100,8 @@ class ManifestReader:
         self, where: str | Path, declared: tuple[Option, ...] = (), format: str = "", *, objects: bool = True
     ) -> None:
         self.name = "the manifest" if str(where) == "-" else str(where)
-        self._where = where
-        self._folder = Path() if str(where) == "-" else Path(where).parent
+        self._where = where = where if str(where) == "-" else local_path(where)
+        self._folder = Path() if where == "-" else Path(where).parent
         self._below = "" if self._folder == Path() else str(self._folder)
         self._declared = {option.name for option in declared}
         self._format = format

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
-from shardcore.errors import Remedy, SourceError, UsageError, reason_of, reported_as
+from shardcore.errors import Remedy, SourceError, TargetExists, UsageError, reason_of, reported_as
 from shardcore.system import (
     closing_file,
     give_mode,
@@ -354,7 +354,7 @@ def exists_error(path: Path) -> UsageError:
         return UsageError(f"{path} is a folder; give the name of a file")
     if os.path.lexists(path) and not is_replaceable(path):
         return UsageError(f"{path} is a pipe, a socket or a device; give the name of a file")
-    return UsageError(f"{path} exists already", remedy=Remedy.REPLACE)
+    return TargetExists(f"{path} exists already", remedy=Remedy.REPLACE)
 
 
 def free_name(path: Path, *, force: bool, other: Callable[[], Path] | None = None) -> Path:

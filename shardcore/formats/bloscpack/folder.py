@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -11,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, source_lost
+from shardcore.errors import KeyAbsent, NotAShard, ShardError, source_lost
 from shardcore.formats.bloscpack.bcolz import ROOTDIRS, SIZES, STORAGE, is_column, is_table
 from shardcore.formats.bloscpack.bcolz_dataset import BcolzColumnFolder, BcolzTable
-from shardcore.formats.bloscpack.layout import SUFFIX, UNKNOWN
+from shardcore.formats.bloscpack.layout import SUFFIX
 from shardcore.formats.bloscpack.lookup import ALL, ContentFile
-from shardcore.formats.bloscpack.metadata import names_array, npy_head
+from shardcore.formats.bloscpack.metadata import names_array
 from shardcore.formats.bloscpack.shard import HEAD, BloscpackShard, open_shard
 from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.finding import Depth, Report
@@ -121,12 +120,10 @@ class BloscpackFiles(DataSet):
         return shard.read_range(shard.find(ALL), start, stop, limit=limit)
 
     def file_head(self, ref: ObjectRef, name: str) -> bytes:
-        """Return the `.npy` header to write before the elements of an array; b"" if the content is not an array."""
-        layout = None
-        if names_array(name):
-            with suppress(FormatError):
-                layout = self.array_layout(ref)
-        return npy_head(layout) if layout is not None and ref.size in (layout.nbytes, UNKNOWN) else b""
+        if not names_array(name):
+            return b""
+        shard = self._shard_of(ref)
+        return shard.file_head(shard.find(ALL), name)
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
         return self._shard_of(ref).whole_layout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,14 @@ from shardcore.formats.bloscpack.layout import (
     section,
 )
 from shardcore.formats.bloscpack.lookup import ALL, BloscpackLookup
-from shardcore.formats.bloscpack.metadata import ARRAY_MEMBERS, array_info, dtype_text, read_metadata_section
+from shardcore.formats.bloscpack.metadata import (
+    ARRAY_MEMBERS,
+    array_info,
+    dtype_text,
+    names_array,
+    npy_head,
+    read_metadata_section,
+)
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
 from shardcore.model.content_layout import ArrayLayout, ContentPart
@@ -172,6 +180,14 @@ class BloscpackShard(FileShard, Arrays):
         facts = chunks | {"dtype": dtype_text(info.dtype), "shape": list(info.shape), "order": info.order}
         rest = {name: value for name, value in metadata.items() if name not in ARRAY_MEMBERS}
         return facts | ({"metadata": rest} if rest else {})
+
+    def file_head(self, ref: ObjectRef, name: str) -> bytes:
+        """Return the `.npy` header to write before the elements of an array; b"" if the content is not an array."""
+        layout = None
+        if names_array(name) and ref.key == ALL:
+            with suppress(FormatError):
+                layout = self.whole_layout
+        return npy_head(layout) if layout is not None and ref.size in (layout.nbytes, UNKNOWN) else b""
 
     @property
     def checksum(self) -> str:

@@ -429,13 +429,14 @@ class DesWriter(Writer):
         folder = str(self.output.target.parent) if self.output.target is not None else None
         with ExitStack() as stack:
             held = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY, dir=folder))
-            with reported_as(f"cannot write a copy of {label}"):
-                for piece in pieces_of(data, label):
+            size = 0
+            for piece in pieces_of(data, label):
+                with reported_as(f"cannot write a copy of {label or 'the content'}"):
                     held.write(piece)
-                size = held.tell()
-                if size <= IN_MEMORY:
-                    held.seek(0)
-                    return held.read(), size
+                size += len(piece)
+            if size <= IN_MEMORY:
+                held.seek(0)
+                return held.read(), size
             stack.pop_all()  # the caller closes it
             return held, size
 

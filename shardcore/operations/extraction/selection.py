@@ -23,6 +23,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
 from shardcore.shards.shard_tasks import ObjectRow, RowsRequest, member_rows, object_rows, wanted_rows
+from shardcore.sources.location import local_path
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder
@@ -146,7 +147,7 @@ def extract(
         UsageError: Keys are combined with `match` or `kind`, a key is malformed, or there is no such kind.
         SourceError: The folder cannot be written to.
     """
-    asked = Extract(folder=folder, keys=keys, match=match, kind=kind, **vars(options))
+    asked = Extract(folder=local_path(folder), keys=keys, match=match, kind=kind, **vars(options))
     unreadable: dict[str, ShardError] = {}
     found = extract_each(shard, asked, progress=progress, unreadable=unreadable.__setitem__)
     with closing(found):

@@ -350,7 +350,9 @@ class Sandbox(QObject):
                 return  # other bytes were typed meanwhile
             self.impact = impact
             self.compared.emit()
-            self._session.verification.set_report(impact.checks[-1].report or Report(Depth.CONTENT, 0, impact.findings))
+            report = impact.checks[-1].report
+            found = report if report is not None else Report(Depth.CONTENT, 0, impact.findings)
+            self._session.verification.set_report(found)
 
         request = self._session.request.with_changes((), self._expects)
 
