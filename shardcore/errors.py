@@ -380,8 +380,18 @@ def says_absent(error: SourceError) -> bool:
     return not isinstance(error, RemoteError) or isinstance(error, (NoSuchObject, Forbidden, CannotList))
 
 
+def raise_unless_absent(error: SourceError) -> None:
+    if not says_absent(error):
+        raise error
+
+
 def ends_reading(error: ShardError) -> bool:
     return isinstance(error, SourceChanged) or source_lost(error)
+
+
+def raise_if_ended(error: ShardError) -> None:
+    if ends_reading(error):
+        raise error
 
 
 def source_lost(error: BaseException) -> bool:
@@ -392,6 +402,11 @@ def source_lost(error: BaseException) -> bool:
     if isinstance(error, OutOfResources):
         return True
     return isinstance(error, RemoteError) and not isinstance(error, (NoSuchObject, Forbidden, CannotList, RangeRefused))
+
+
+def raise_if_lost(error: ShardError) -> None:
+    if source_lost(error):
+        raise error
 
 
 DEFAULT_LIMIT = 1 << 30

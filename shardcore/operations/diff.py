@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ShardError, ends_reading
+from shardcore.errors import ShardError, raise_if_ended
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Value
 from shardcore.model.text import Displayed
@@ -62,8 +62,7 @@ def compare_contents(
             if _digest(one, int(a[at])) != _digest(other, int(b[at])):
                 kinds[number] = CODES[DiffKind.CHANGED]
         except ShardError as error:
-            if ends_reading(error):
-                raise
+            raise_if_ended(error)
             kinds[number] = CODES[DiffKind.UNREAD]
             unread[number] = error.message
         progress(len(rest) + done, 2 * len(rest))
@@ -142,8 +141,7 @@ def _digest_or_none(side: DiffSide, place: int) -> bytes | None:
     try:
         return _digest(side, place)
     except ShardError as error:
-        if ends_reading(error):
-            raise
+        raise_if_ended(error)
         return None
 
 
@@ -201,8 +199,7 @@ def _repeated(one: DiffSide, other: DiffSide, alone: I64) -> tuple[I64, I64, I64
             try:
                 digests[hashlib.sha256(other.shard.read_part(ref, part)).digest()] = b
             except ShardError as error:
-                if ends_reading(error):
-                    raise
+                raise_if_ended(error)
     pairs = [(a, digests[found]) for a in alone.tolist() if (found := _digest_or_none(one, a)) in digests]
     places = np.array(pairs, np.int64).reshape(-1, 2)
     return places[:, 0], places[:, 1], np.setdiff1d(alone, places[:, 0])
@@ -233,8 +230,7 @@ def _whole_digest(shard: Shard) -> bytes | None:
             hashing.update(piece)
         return hashing.digest()
     except ShardError as error:
-        if ends_reading(error):
-            raise
+        raise_if_ended(error)
         return None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Self, TypeVar
 
-from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, says_absent
+from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, raise_unless_absent
 from shardcore.model.budget import charge_read
 from shardcore.model.span import Span
 from shardcore.model.text import ends_text, plural, short
@@ -547,8 +547,7 @@ class Folder(ABC):
         try:
             self.open(name).close()
         except SourceError as error:
-            if not says_absent(error):
-                raise
+            raise_unless_absent(error)
             return False
         return True
 

@@ -19,7 +19,7 @@ from shardcore.codecs.xet.xorb_layout import (
     header_fault,
     read_info,
 )
-from shardcore.errors import FormatError, NotAShard, ShardError, Truncated, source_lost
+from shardcore.errors import FormatError, NotAShard, ShardError, Truncated, raise_if_lost
 from shardcore.formats.xorb.file import Records, XorbFile, unpack, walk
 from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbLookup, XorbObjects
 from shardcore.formats.xorb.tree import XorbTree
@@ -160,8 +160,7 @@ def infer(source: PrefetchedSource) -> Verdict | None:
             return Verdict(Certainty.PARTLY, f"named .xorb, but {fault}") if named else None
         unpack(source.read(0, records.span(0).stop), records, 0)
     except ShardError as error:
-        if source_lost(error):
-            raise
+        raise_if_lost(error)
         return None
     count = plural(records.count, "chunk record")
     if fault is not None:
