@@ -9,7 +9,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from shardcore.model.span import Span
 from shardcore.model.text import short, without_secrets
@@ -370,6 +370,15 @@ def reported_as(what: str) -> Iterator[None]:
         raise
     except (OSError, ValueError) as error:
         raise failed(what, error) from error
+
+
+E = TypeVar("E", bound="ShardError")
+
+
+def detached(error: E) -> E:
+    """Return an error that is kept: its traceback and causes would keep opened files and contents in memory."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 def says_absent(error: SourceError) -> bool:

@@ -21,8 +21,8 @@ from typing import IO
 from shardcore.errors import SourceChanged, SourceError, failed, reason_of, reported_as
 from shardcore.model.span import Span
 from shardcore.model.text import short
-from shardcore.progress import check_stopped
-from shardcore.sources.base import Entry, Folder, Source, check_name, context_value
+from shardcore.progress import check_stopped, context_value
+from shardcore.sources.base import Entry, Folder, Source, check_name
 from shardcore.system import is_link_entry, is_link_status, is_special_name, listed_name, open_file, read_at
 
 MOST_EXTENTS = 4096

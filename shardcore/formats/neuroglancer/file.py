@@ -18,7 +18,7 @@ from shardcore.codecs.decompress import (
     decompress_shown,
     decompress_stream,
 )
-from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
+from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError, detached
 from shardcore.formats.neuroglancer.index import IndexLevels, MinishardTable, read_batches
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import (
@@ -353,9 +353,7 @@ class NeuroglancerFile:
                 left -= len(data)
                 fragments[row] = fragments_span(read_manifest(data, span), span.start, self.base).start
             except (FormatError, LimitExceeded) as error:
-                # The traceback would keep every manifest in memory.
-                error.__cause__ = error.__context__ = None
-                damage[row] = error.with_traceback(None)
+                damage[row] = detached(error)
         fragments[rows] = fragments[first]
         if damage:
             for row, of in zip(rows.tolist(), first.tolist(), strict=True):
