@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, KeysView, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from types import EllipsisType, MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
@@ -594,15 +595,17 @@ class Shard(ArrayValue, Displayed, ABC):
         """
         for first in range(0, len(rows), AT_ONCE):
             for ref in self.objects.each_ref(rows[first : first + AT_ONCE], sizes=False):
-                yield ref if isinstance(ref, ShardError) else self._content_or_error(ref)
+                yield ref if isinstance(ref, ShardError) else self._content_or_error(partial(self.read, ref))
 
-    def _content_or_error(self, ref: ObjectRef) -> bytes | ShardError:
+    def _content_or_error(self, read: Callable[[], bytes]) -> bytes | ShardError:
         try:
-            return self.read(ref)
+            return read()
         except SourceError:
             raise
         except ShardError as error:
             return error
+        except UNFORESEEN as error:
+            return unforeseen(error, self.source.name if self.source is not None else "")
 
     def array(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
         """Return an object as a read-only NumPy array.
