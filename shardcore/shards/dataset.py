@@ -68,12 +68,10 @@ MOST_FILES = 40
 
 class DataSetFile(Protocol):
     @property
-    def name(self) -> str:
-        """File name, relative to the folder of the data set."""
+    def name(self) -> str: ...
 
     @property
-    def size(self) -> int:
-        """Size of the file in bytes."""
+    def size(self) -> int: ...
 
 
 def file_shares(files: Sequence[DataSetFile]) -> tuple[Share, ...]:

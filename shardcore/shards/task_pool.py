@@ -358,7 +358,6 @@ class _ShardCalls(Generic[R]):
 
     @cached_property
     def marks(self) -> list[str]:
-        """Return an identity of the work on each shard; see `mark_of`."""
         return [mark_of(self._work, one, self._arguments(number)) for number, one in enumerate(self._tickets)]
 
     def calls(self, batches: list[list[int]]) -> Iterator[Call[TaskResult[R]]]:

@@ -79,7 +79,6 @@ class FileSource(Source):
 
     @cached_property
     def folder(self) -> LocalFolder:  # type: ignore[override]
-        """Directory that contains the file."""
         return LocalFolder(self._absolute.parent)
 
     @property

@@ -95,7 +95,6 @@ class Retention:
 
     @property
     def all(self) -> tuple[Copy, ...]:
-        """All copies, sorted by name."""
         return tuple(self._listing.get(self._listed)[1].values())
 
     @cached_property

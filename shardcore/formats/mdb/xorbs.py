@@ -64,15 +64,13 @@ class Xorb(Protocol):
     def chunk_count(self) -> int: ...
 
     @property
-    def chunk_sizes(self) -> NDArray[np.int64]:
-        """Uncompressed size of each chunk."""
+    def chunk_sizes(self) -> NDArray[np.int64]: ...
 
     @property
     def chunk_hashes(self) -> HashArray | None:
         """Chunk hashes of the info block; None without one."""
 
-    def record_span(self, number: int) -> Span:
-        """Return the span of a chunk record, header included."""
+    def record_span(self, number: int) -> Span: ...
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
         """Yield the uncompressed chunks `[first, last)`."""

@@ -65,11 +65,9 @@ class XorbShard(FileShard):
 
     @property
     def chunk_sizes(self) -> NDArray[np.int64]:
-        """Uncompressed size of each chunk, int64; without an info block this reads all record headers."""
         return self.file.chunk_sizes()
 
     def record_span(self, number: int) -> Span:
-        """Return the span of a chunk record, header included."""
         return self.file.records.span(number)
 
     @property
@@ -96,7 +94,6 @@ class XorbShard(FileShard):
         return self.stream_chunks(first, last)
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
-        """Yield the uncompressed chunks `[first, last)`; raise FormatError for a wrong range or a corrupt chunk."""
         return self.file.stream_chunks(first, last)
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
