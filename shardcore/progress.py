@@ -24,7 +24,6 @@ def no_progress(done: int, total: int) -> None:
 
 @contextmanager
 def context_value(variable: ContextVar[T], value: T) -> Iterator[None]:
-    """Set a context variable for the block."""
     token = variable.set(value)
     try:
         yield

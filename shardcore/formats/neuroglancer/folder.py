@@ -61,7 +61,7 @@ from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import plural, visible
-from shardcore.progress import Progress
+from shardcore.progress import Progress, context_value
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
@@ -224,11 +224,8 @@ class NeuroglancerDataSet(OriginDetails, KeySpaceFolder):
         name = self.origin.spec.shard_name(number)
         for candidate in (name, f"{name.rpartition('.')[0]}.index"):
             try:
-                token = _wanted.set(minishard)
-                try:
+                with context_value(_wanted, minishard):
                     self.member(candidate)
-                finally:
-                    _wanted.reset(token)
             except (NoSuchObject, Forbidden):
                 continue
             except ShardError:
