@@ -208,8 +208,8 @@ class Keys(Sequence[str | None]):
             yield from self[at : at + AT_ONCE]
 
 
-def _column(name: str) -> Any:
-    return property(attrgetter(f"columns.{name}"))
+def _column(name: str, doc: str) -> Any:
+    return property(attrgetter(f"columns.{name}"), doc=doc)
 
 
 class ObjectSlice(_Columnar, Sequence[ObjectRef]):
@@ -220,14 +220,6 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
     Attributes:
         objects: All objects.
         rows: Row numbers.
-        start: First stored byte of each row; -1 if the object has no bytes in this file.
-        stop: End of the stored bytes of each row; -1 if unknown.
-        stored_size: Number of stored bytes of each row; -1 if unknown.
-        size: Number of decoded bytes of each row; -1 if unknown before decoding.
-        codec: Codec of each row, as an index into `Objects.codecs`.
-        state: `State` values, per row.
-        kind: Kind of each row, as an index into `Objects.kinds`.
-        shard: Shard of each row, as an index into `DataSet.members`.
     """
 
     def __init__(self, objects: Objects, rows: Rows) -> None:
@@ -283,14 +275,14 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
         """Row numbers in `Shard.objects`, int64, in the order of the slice."""
         return as_array(self.rows)
 
-    start: NDArray[np.int64] = _column("start")
-    stop: NDArray[np.int64] = _column("stop")
-    stored_size: NDArray[np.int64] = _column("stored_size")
-    size: NDArray[np.int64] = _column("size")
-    codec: NDArray[np.uint8] = _column("codec")
-    state: NDArray[np.uint8] = _column("state")
-    kind: NDArray[np.uint8] = _column("kind")
-    shard: NDArray[np.int32] = _column("shard")
+    start: NDArray[np.int64] = _column("start", "First stored byte of each row; -1 if it has no bytes in this file.")
+    stop: NDArray[np.int64] = _column("stop", "End of the stored bytes of each row; -1 if unknown.")
+    stored_size: NDArray[np.int64] = _column("stored_size", "Number of stored bytes of each row; -1 if unknown.")
+    size: NDArray[np.int64] = _column("size", "Number of decoded bytes of each row; -1 if unknown before decoding.")
+    codec: NDArray[np.uint8] = _column("codec", "Codec of each row, as an index into `Objects.codecs`.")
+    state: NDArray[np.uint8] = _column("state", "`State` values, per row.")
+    kind: NDArray[np.uint8] = _column("kind", "Kind of each row, as an index into `Objects.kinds`.")
+    shard: NDArray[np.int32] = _column("shard", "Shard of each row, as an index into `DataSet.members`.")
 
 
 def as_array(rows: Rows) -> NDArray[np.int64]:

@@ -167,6 +167,7 @@ class Content(Displayed):
         return escaped(self.heading()) + escaped(self.lines())
 
     def heading(self) -> Iterator[str]:
+        """Yield title and note."""
         yield f"{self.title}, {plural(self.size, 'byte') if self.size >= 0 else 'unknown size'}"
         if self.note:
             yield f"note: {self.note}"
