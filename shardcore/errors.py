@@ -9,7 +9,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from shardcore.model.span import Span
 from shardcore.model.text import short, without_secrets
@@ -383,6 +383,15 @@ def reported_as(what: str) -> Iterator[None]:
         raise failed(what, error) from error
 
 
+E = TypeVar("E", bound="ShardError")
+
+
+def detached(error: E) -> E:
+    """Return an error that is kept: its traceback and causes would keep opened files and contents in memory."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
+
+
 def says_absent(error: SourceError) -> bool:
     """Return whether an error means that the file does not exist; a failing or slow server does not prove that."""
     cause = error.__cause__
@@ -391,8 +400,18 @@ def says_absent(error: SourceError) -> bool:
     return not isinstance(error, RemoteError) or isinstance(error, (NoSuchObject, Forbidden, CannotList))
 
 
+def raise_unless_absent(error: SourceError) -> None:
+    if not says_absent(error):
+        raise error
+
+
 def ends_reading(error: ShardError) -> bool:
     return isinstance(error, SourceChanged) or source_lost(error)
+
+
+def raise_if_ended(error: ShardError) -> None:
+    if ends_reading(error):
+        raise error
 
 
 def source_lost(error: BaseException) -> bool:
@@ -403,6 +422,11 @@ def source_lost(error: BaseException) -> bool:
     if isinstance(error, OutOfResources):
         return True
     return isinstance(error, RemoteError) and not isinstance(error, (NoSuchObject, Forbidden, CannotList, RangeRefused))
+
+
+def raise_if_lost(error: ShardError) -> None:
+    if source_lost(error):
+        raise error
 
 
 DEFAULT_LIMIT = 1 << 30

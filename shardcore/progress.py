@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
+
+T = TypeVar("T")
 
 Progress = Callable[[int, int], None]
 """Called as `progress(done, total)`, often; may raise `Cancelled`."""
@@ -19,20 +22,24 @@ def no_progress(done: int, total: int) -> None:
     """Default `progress` callable, which does nothing."""
 
 
+@contextmanager
+def context_value(variable: ContextVar[T], value: T) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
 _stop_check: ContextVar[Callable[[], None] | None] = ContextVar("stop_check", default=None)
 
 
-@contextmanager
-def stopped_by(check: Callable[[], None]) -> Iterator[None]:
+def stopped_by(check: Callable[[], None]) -> AbstractContextManager[None]:
     """Call `check` before each read in this context; it raises `Cancelled` to stop the operation.
 
     A context variable is used because reads happen deep inside lookups. Threads run in a copy of the context.
     """
-    token = _stop_check.set(check)
-    try:
-        yield
-    finally:
-        _stop_check.reset(token)
+    return context_value(_stop_check, check)
 
 
 def check_stopped() -> None:

@@ -50,7 +50,6 @@ from shardcore.shards.registry import all_formats
 if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing
     from shardcore.model.node import Node
-    from shardcore.model.record import Value
     from shardcore.operations.cold_cost import ColdTrace
     from shardcore.operations.references import References
     from shardcore.progress import Progress
@@ -228,7 +227,8 @@ def info(
             width = max(len(name) for name in shard.fields)
             print_line()
             for name, value in shard.fields.items():
-                print_line(f"  {name:<{width}}  {texts.get(name) or _cut(_field_text(value))}")
+                text = (letters_of(value) or value.hex()) if isinstance(value, bytes) else str(value)
+                print_line(f"  {name:<{width}}  {texts.get(name) or _cut(text)}")
         if shard.damage is not None:
             warn(f"damaged: {error_line(shard.damage)}")
     return 0
@@ -523,11 +523,6 @@ def _decoded_fields(shard: Shard) -> dict[str, str]:
     except FormatError:
         pass  # the fields themselves are there
     return found
-
-
-def _field_text(value: Value) -> str:
-    """Return the value of a header field; byte strings of letters as text, others in hex."""
-    return (letters_of(value) or value.hex()) if isinstance(value, bytes) else str(value)
 
 
 def _node_line(node: Node) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from shardcore.cli.options import Force, Json, one_of, only
 from shardcore.cli.output import print_json, print_line, write_text_to
-from shardcore.errors import SourceError, UsageError, reason_of, reported_as
+from shardcore.errors import UsageError, reported_as
 from shardcore.model.text import short
 
 if TYPE_CHECKING:
@@ -109,11 +109,10 @@ def _found(name: str) -> tuple[Lesson, ...]:
         return (*lessons(), *missions())
     if name.endswith(".md"):
         try:
-            return (read_lesson(Path(name)),)
+            with reported_as(f"cannot read {name}"):
+                return (read_lesson(Path(name)),)
         except LessonError as error:
             raise UsageError(f"{name} is not a lesson: {error}") from error
-        except OSError as error:
-            raise SourceError(f"cannot read {name}: {reason_of(error)}") from error
     found = [one for one in (*lessons(), *missions()) if one.name == name]
     if not found:
         raise UsageError(f"unknown lesson {short(name)}; see shardcore lesson list")

@@ -115,7 +115,6 @@ class Opening:
         return uri if uri != "-" or self.stdin is None else self.stdin
 
     def open(self, uri: str, *, partial: bool = False) -> Shard:
-        """Open a local path or a remote address."""
         _warn_interrupted(uri)
         try:
             return self._open(uri, self.remote, partial=partial)
@@ -630,7 +629,6 @@ def whole_number(text: str) -> int | None:
 
 
 def format_options(pairs: list[str] | None) -> dict[str, str]:
-    """Parse `NAME=VALUE` options of a format."""
     found: dict[str, str] = {}
     for pair in pairs or []:
         name, equals, value = pair.partition("=")

@@ -244,7 +244,6 @@ def _unwritten(error: OSError) -> int:
 
 @functools.cache
 def loaded(name: str) -> Any:
-    """Import the module of a command and build it."""
     function = getattr(import_module(f"shardcore.cli.{_MODULES[name]}"), name)
     # A separate `short_help` is not cut at the first line.
     summary = (function.__doc__ or "").partition("\n")[0]

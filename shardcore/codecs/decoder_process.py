@@ -112,7 +112,6 @@ class TaskRunner(Protocol):
 def run_task(
     task: str, header: Header, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None
 ) -> tuple[Header, bytes]:
-    """Run a task in this process; see `IsolatedDecoder.run`."""
     try:
         return _task(TASKS[task])({**header, "limit": limit}, bytes(data))
     except ShardError as error:

@@ -16,6 +16,7 @@ from typing import ParamSpec, Protocol, TypeVar
 
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, Remedy, ShardError
 from shardcore.model.text import plural, short
+from shardcore.progress import context_value
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -194,13 +195,10 @@ def allowing(limit: int | None) -> Iterator[None]:
     Args:
         limit: Bytes; 0: no limit; None: unchanged.
     """
-    token = _allowed.set(_allowed.get() if limit is None else limit or UNLIMITED)
-    if (current := _current.get()) is not None:
-        current.allowed = max(current.allowed, _allowed.get())
-    try:
+    with context_value(_allowed, _allowed.get() if limit is None else limit or UNLIMITED):
+        if (current := _current.get()) is not None:
+            current.allowed = max(current.allowed, _allowed.get())
         yield
-    finally:
-        _allowed.reset(token)
 
 
 def raised(limit: int) -> int:

@@ -14,6 +14,7 @@ from shardcore.errors import UsageError
 from shardcore.model.budget import Budget, budget
 from shardcore.model.span import Span
 from shardcore.model.text import Displayed, grouped_digits, plural
+from shardcore.progress import context_value
 
 MAX_PER_CODE = 1000
 """Findings listed per code; the rest is counted."""
@@ -78,11 +79,8 @@ _collected: ContextVar[list[Findings] | None] = ContextVar("collected", default=
 def collecting() -> Iterator[list[Findings]]:
     """Record the `Findings` created in this context, so that they remain available if verification is interrupted."""
     found: list[Findings] = []
-    token = _collected.set(found)
-    try:
+    with context_value(_collected, found):
         yield found
-    finally:
-        _collected.reset(token)
 
 
 class Findings:

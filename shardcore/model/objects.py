@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from operator import index
+from operator import attrgetter, index
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -208,6 +208,10 @@ class Keys(Sequence[str | None]):
             yield from self[at : at + AT_ONCE]
 
 
+def _column(name: str, doc: str) -> Any:
+    return property(attrgetter(f"columns.{name}"), doc=doc)
+
+
 class ObjectSlice(_Columnar, Sequence[ObjectRef]):
     """Some rows of the objects: a sequence of `ObjectRef`, and a NumPy array per column.
 
@@ -271,45 +275,14 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
         """Row numbers in `Shard.objects`, int64, in the order of the slice."""
         return as_array(self.rows)
 
-    @property
-    def start(self) -> NDArray[np.int64]:
-        """First stored byte of each row; -1 if the object has no bytes in this file."""
-        return self.columns.start
-
-    @property
-    def stop(self) -> NDArray[np.int64]:
-        """End of the stored bytes of each row; -1 if unknown."""
-        return self.columns.stop
-
-    @property
-    def stored_size(self) -> NDArray[np.int64]:
-        """Number of stored bytes of each row; -1 if unknown."""
-        return self.columns.stored_size
-
-    @property
-    def size(self) -> NDArray[np.int64]:
-        """Number of decoded bytes of each row; -1 if unknown before decoding."""
-        return self.columns.size
-
-    @property
-    def codec(self) -> NDArray[np.uint8]:
-        """Codec of each row, as an index into `Objects.codecs`."""
-        return self.columns.codec
-
-    @property
-    def state(self) -> NDArray[np.uint8]:
-        """`State` values as uint8, per row."""
-        return self.columns.state
-
-    @property
-    def kind(self) -> NDArray[np.uint8]:
-        """Kind of each row, as an index into `Objects.kinds`."""
-        return self.columns.kind
-
-    @property
-    def shard(self) -> NDArray[np.int32]:
-        """Shard of each row, as an index into `DataSet.members`."""
-        return self.columns.shard
+    start: NDArray[np.int64] = _column("start", "First stored byte of each row; -1 if it has no bytes in this file.")
+    stop: NDArray[np.int64] = _column("stop", "End of the stored bytes of each row; -1 if unknown.")
+    stored_size: NDArray[np.int64] = _column("stored_size", "Number of stored bytes of each row; -1 if unknown.")
+    size: NDArray[np.int64] = _column("size", "Number of decoded bytes of each row; -1 if unknown before decoding.")
+    codec: NDArray[np.uint8] = _column("codec", "Codec of each row, as an index into `Objects.codecs`.")
+    state: NDArray[np.uint8] = _column("state", "`State` values, per row.")
+    kind: NDArray[np.uint8] = _column("kind", "Kind of each row, as an index into `Objects.kinds`.")
+    shard: NDArray[np.int32] = _column("shard", "Shard of each row, as an index into `DataSet.members`.")
 
 
 def as_array(rows: Rows) -> NDArray[np.int64]:

@@ -119,12 +119,10 @@ class Record:
 
     @cached_property
     def offsets(self) -> dict[str, int]:
-        """Offset of each field in the record."""
         return {name: int(place[1]) for name, place in (self.dtype.fields or {}).items()}
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """Bytes of each field."""
         return {name: place[0].itemsize for name, place in (self.dtype.fields or {}).items()}
 
     def span(self, name: str, at: int = 0, source: str = "") -> Span:

@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ShardError, ends_reading
+from shardcore.codecs.content_hash import sha256_of
+from shardcore.errors import ShardError, raise_if_ended
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Value
 from shardcore.model.text import Displayed
@@ -35,6 +36,9 @@ I64 = NDArray[np.int64]
 
 _WHOLE = "all"
 """Key of the concatenation of all chunks."""
+
+_ALL_CHUNKS = -1
+"""Place of that content in `_digest`."""
 
 
 def compare_contents(
@@ -62,8 +66,7 @@ def compare_contents(
             if _digest(one, int(a[at])) != _digest(other, int(b[at])):
                 kinds[number] = CODES[DiffKind.CHANGED]
         except ShardError as error:
-            if ends_reading(error):
-                raise
+            raise_if_ended(error)
             kinds[number] = CODES[DiffKind.UNREAD]
             unread[number] = error.message
         progress(len(rest) + done, 2 * len(rest))
@@ -78,11 +81,9 @@ def _same_codec(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.bo
     return same
 
 
-def _digest(side: DiffSide, place: int) -> bytes:
-    hashing = hashlib.sha256()
-    for piece in side.shard.stream(side.objects.ref(int(side.row[place]))):
-        hashing.update(piece)
-    return hashing.digest()
+def _digest(side: DiffSide, place: int) -> str:
+    ref = side.shard.find(_WHOLE) if place == _ALL_CHUNKS else side.objects.ref(int(side.row[place]))
+    return sha256_of(side.shard.stream(ref))[0]
 
 
 # --- objects without a match by key ---
@@ -123,7 +124,7 @@ def _renamed_raw(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tupl
 
 def _renamed_by_digest(one: DiffSide, other: DiffSide, left: I64, right: I64, progress: Progress) -> I64:
     """Match objects by the sha256 of their contents; return pairs of positions, shape `(n, 2)`."""
-    by_digest: dict[bytes, list[int]] = {}
+    by_digest: dict[str, list[int]] = {}
     total = len(left) + len(right)
     for done, b in enumerate(right.tolist()):
         if (found := _digest_or_none(other, b)) is not None:
@@ -131,19 +132,18 @@ def _renamed_by_digest(one: DiffSide, other: DiffSide, left: I64, right: I64, pr
         progress(total + done, 2 * total)
     pairs = []
     for done, a in enumerate(left.tolist(), len(right)):
-        places = by_digest.get(_digest_or_none(one, a) or b"")
+        places = by_digest.get(_digest_or_none(one, a) or "")
         if places:
             pairs.append((a, places.pop(0)))
         progress(total + done, 2 * total)
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-def _digest_or_none(side: DiffSide, place: int) -> bytes | None:
+def _digest_or_none(side: DiffSide, place: int) -> str | None:
     try:
         return _digest(side, place)
     except ShardError as error:
-        if ends_reading(error):
-            raise
+        raise_if_ended(error)
         return None
 
 
@@ -192,17 +192,16 @@ def _repeated(one: DiffSide, other: DiffSide, alone: I64) -> tuple[I64, I64, I64
     none = np.zeros(0, np.int64)
     if not len(alone):
         return none, none, alone
-    digests = dict[bytes, int]()
+    digests = dict[str, int]()
     for b in np.flatnonzero(np.isin(other.size, one.size[alone]) & (other.size >= 0)).tolist():
         if (found := _digest_or_none(other, b)) is not None:
             digests[found] = b
     for b, ref in enumerate(other.objects.refs(other.row)):
         for part in ref.parts:
             try:
-                digests[hashlib.sha256(other.shard.read_part(ref, part)).digest()] = b
+                digests[hashlib.sha256(other.shard.read_part(ref, part)).hexdigest()] = b
             except ShardError as error:
-                if ends_reading(error):
-                    raise
+                raise_if_ended(error)
     pairs = [(a, digests[found]) for a in alone.tolist() if (found := _digest_or_none(one, a)) in digests]
     places = np.array(pairs, np.int64).reshape(-1, 2)
     return places[:, 0], places[:, 1], np.setdiff1d(alone, places[:, 0])
@@ -217,25 +216,13 @@ def _whole(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tuple[I64,
     if not all(whole <= every for whole, every in zip(wholes, complete, strict=True)):
         return None
     digests = [
-        _whole_digest(side.shard) if whole else _digest_or_none(side, int(left[0]))
+        _digest_or_none(side, _ALL_CHUNKS if whole else int(left[0]))
         for side, whole, left in ((one, wholes[0], alone), (other, wholes[1], added))
     ]
     if digests[0] is None or digests[0] != digests[1]:
         return None
     count = max(len(alone), len(added))
     return alone[np.minimum(np.arange(count), len(alone) - 1)], added[np.minimum(np.arange(count), len(added) - 1)]
-
-
-def _whole_digest(shard: Shard) -> bytes | None:
-    try:
-        hashing = hashlib.sha256()
-        for piece in shard.stream(shard.find(_WHOLE)):
-            hashing.update(piece)
-        return hashing.digest()
-    except ShardError as error:
-        if ends_reading(error):
-            raise
-        return None
 
 
 PARTS = 1000

@@ -22,8 +22,8 @@ from shardcore.errors import (
     ShardError,
     SourceError,
     UsageError,
+    raise_unless_absent,
     reported_as,
-    says_absent,
 )
 from shardcore.model.node import named
 from shardcore.model.span import SourceName, Span
@@ -336,8 +336,7 @@ def _digest_mark(digest: Any, folder: Folder | None, mark: str) -> None:
                 _digest_ends(digest, source)
             return
         except SourceError as error:
-            if not says_absent(error):
-                raise
+            raise_unless_absent(error)
 
 
 def _size_prefix(size: int) -> str:

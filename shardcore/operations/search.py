@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decoder_process import IsolatedDecoder
-from shardcore.errors import ShardError, UsageError, ends_reading
+from shardcore.errors import ShardError, UsageError, raise_if_ended
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
 from shardcore.model.text import plural
@@ -340,8 +340,7 @@ def search_contents(
                 for offset, size, number in _in_pieces(shard.stream(ref), patterns, check):
                     yield ContentHit(ref.row, offset, _content_span(shard, ref, offset, size), patterns[number])
             except ShardError as error:
-                if ends_reading(error):
-                    raise
+                raise_if_ended(error)
                 if unreadable is not None:
                     unreadable(ref.row, error)
         progress(done + 1, total)

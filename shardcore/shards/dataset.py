@@ -22,6 +22,7 @@ from shardcore.errors import (
     ShardError,
     SourceError,
     UsageError,
+    detached,
     shown_key,
     source_lost,
 )
@@ -67,12 +68,10 @@ MOST_FILES = 40
 
 class DataSetFile(Protocol):
     @property
-    def name(self) -> str:
-        """File name, relative to the folder of the data set."""
+    def name(self) -> str: ...
 
     @property
-    def size(self) -> int:
-        """Size of the file in bytes."""
+    def size(self) -> int: ...
 
 
 def file_shares(files: Sequence[DataSetFile]) -> tuple[Share, ...]:
@@ -158,6 +157,12 @@ def _of_member(default: F) -> F:
             return answers(inside_member(ref), *arguments, **named)
 
     return cast("F", call)
+
+
+def _member_objects(shard: DataSet, name: str, progress: Progress) -> Objects:
+    member = shard.member(name)
+    member.load_index(progress)
+    return member.objects
 
 
 class DataSet(Shard, Arrays):
@@ -521,52 +526,31 @@ class DataSet(Shard, Arrays):
         """
         if self.loaded:
             return
-
-        total, unreadable = 0, dict[str, ShardError]()
-        with closing(self.each_member(member_count, progress=progress)) as counts:
-            for member, count in counts:
-                if isinstance(count, ShardError):
-                    unreadable[member.name] = _kept(count)
-                else:
-                    total += count
-        self._counted, self._unreadable = total, unreadable
+        self._counted = sum(count for _, _, count in self._readable(self.each_member(member_count, progress=progress)))
 
     def count_shares(self, progress: Progress = no_progress) -> tuple[Share, ...]:
         """Read the indexes of all files and return how many bytes belong to each use. Errors: see `count_objects`."""
-        found, unreadable = [], dict[str, ShardError]()
-        with closing(self.each_member(member_shares, progress=progress)) as each:
-            for member, counted in each:
-                if isinstance(counted, ShardError):
-                    unreadable[member.name] = _kept(counted)
+        each = self.each_member(member_shares, progress=progress)
+        return summed_shares([shares for _, _, shares in self._readable(each)])
+
+    def _readable(self, each: Generator[tuple[Member, R | ShardError]]) -> Generator[tuple[int, str, R]]:
+        """Yield number, name and result of each member without an error; the others become `unreadable`."""
+        unreadable = dict[str, ShardError]()
+        with closing(each) as results:
+            for number, (member, result) in enumerate(results):
+                if isinstance(result, ShardError):
+                    unreadable[member.name] = detached(result)
                 else:
-                    found.append(counted)
-        self._unreadable = unreadable
-        return summed_shares(found)
-
-    def _join(self, progress: Progress) -> JoinedObjects:
-        parts: list[tuple[str, int, Objects]] = []
-        unreadable: dict[str, ShardError] = {}
-
-        def loaded(place: tuple[int, Member]) -> Objects | ShardError:
-            self._check_open()
-            try:
-                shard = self.member(place[1].name)
-                shard.load_index(self._share(progress, place[0]) if self.jobs == 1 else no_progress)
-            except ShardError as error:
-                if source_lost(error):
-                    raise placed_error(error, place[1].name) from None
-                return error
-            return shard.objects
-
-        with closing(in_order(loaded, enumerate(self.members), self.jobs)) as found:
-            for number, (member, objects) in enumerate(zip(self.members, found, strict=True)):
-                progress((number + 1) * PARTS, len(self.members) * PARTS)
-                if isinstance(objects, ShardError):
-                    unreadable[member.name] = _kept(objects)
-                else:
-                    parts.append((member.name, number, objects))
+                    yield number, member.name, result
         self._check_open()
         self._unreadable = unreadable
+
+    def _join(self, progress: Progress) -> JoinedObjects:
+        parts, total = list[tuple[str, int, Objects]](), len(self.members) * PARTS
+        with closing(self._readable(self._here(_member_objects, (), progress))) as each:
+            for number, name, objects in each:
+                progress((number + 1) * PARTS, total)
+                parts.append((name, number, objects))
         return JoinedObjects(parts)
 
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
@@ -744,9 +728,3 @@ class DataSet(Shard, Arrays):
         total = len(self.members) * PARTS
         progress(number * PARTS, total)
         return lambda done, of: progress(number * PARTS + min(done, of) * PARTS // max(of, 1), total)
-
-
-def _kept(error: ShardError) -> ShardError:
-    """Return an error without its traceback, which would keep opened files alive."""
-    error.__cause__ = error.__context__ = None
-    return error.with_traceback(None)

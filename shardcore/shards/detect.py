@@ -16,7 +16,8 @@ from shardcore.errors import (
     Remedy,
     ShardError,
     SourceError,
-    says_absent,
+    raise_if_lost,
+    raise_unless_absent,
     source_lost,
 )
 from shardcore.model.options import OptionPurpose
@@ -92,8 +93,7 @@ def other_folder(folder: Folder) -> str:
         with folder.open("zarr.json") as source:
             text = source.read_first(source.head_size)
     except SourceError as error:
-        if not says_absent(error):
-            raise
+        raise_unless_absent(error)
         return ""
     if (node := re.search(rb'"node_type"\s*:\s*"(array|group)"', text)) is None:
         return ""
@@ -250,8 +250,7 @@ def _named_on_first_page(folder: Folder, formats: Formats) -> tuple[Format, Verd
     try:
         names = [entry.name for entry in next(folder.pages(), [])]
     except SourceError as error:
-        if source_lost(error):
-            raise
+        raise_if_lost(error)
         return None
     patterns = _patterns(formats)
     likely = [one for one in formats() if one.name in patterns and any(map(patterns[one.name].match, names))]
@@ -267,8 +266,7 @@ def _is_there(folder: Folder, mark: str) -> bool:
     try:
         folder.read(mark, MARK_LIMIT)
     except SourceError as error:
-        if not says_absent(error):
-            raise
+        raise_unless_absent(error)
         return False
     except LimitExceeded:
         return True

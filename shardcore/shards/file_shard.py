@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shardcore.errors import FormatError, ShardError, SourceError
-from shardcore.model.budget import UNFORESEEN, count_source, unforeseen
+from shardcore.errors import FormatError, ShardError
+from shardcore.model.budget import count_source
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.objects import State, row_steps
 from shardcore.progress import Progress
@@ -142,15 +142,7 @@ class FileShard(Shard):
                 if start < 0:
                     yield from super().contents(few[number : number + 1])
                     continue
-                data = next(stored)
-                try:
-                    yield self._decode_row(row, start, data)
-                except SourceError:
-                    raise
-                except ShardError as error:
-                    yield error
-                except UNFORESEEN as error:
-                    yield unforeseen(error, self.file.source.name)
+                yield self._content_or_error(partial(self._decode_row, row, start, next(stored)))
 
     def _stored(self, columns: ObjectColumns) -> tuple[I64, I64]:
         """Return start and stop of the stored bytes of rows that `_decode_row` can decode; -1 for other rows."""

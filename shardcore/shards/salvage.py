@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import DEFAULT_LIMIT, ShardError, ends_reading
+from shardcore.errors import DEFAULT_LIMIT, ShardError, raise_if_ended
 from shardcore.model.finding import ContentBudget
 from shardcore.model.objects import ObjectRef, State, in_states
 from shardcore.model.span import Span
@@ -163,8 +163,7 @@ def refs(damaged: Damaged, kinds: frozenset[str] | None = None) -> Iterator[Obje
         shard.load_index()
         count = len(shard.objects)
     except ShardError as error:
-        if ends_reading(error):
-            raise
+        raise_if_ended(error)
         return
     for rows in _rows(shard, count, kinds):
         yield from shard.objects.refs(rows)

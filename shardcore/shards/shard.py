@@ -18,6 +18,7 @@ from collections.abc import (
 )
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from types import EllipsisType, MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, ParamSpec, Protocol, Self, TypeVar, cast, overload
@@ -344,9 +345,6 @@ class Shard(ArrayValue, Displayed, ABC):
     def stream(self, ref: ObjectRef | Key) -> Iterator[bytes]:
         """Return the uncompressed content in pieces, within the budget of the caller.
 
-        Args:
-            ref: An object, or its key.
-
         Raises:
             KeyAbsent: The key was not found.
             FormatError: The stored bytes are corrupt.
@@ -552,10 +550,7 @@ class Shard(ArrayValue, Displayed, ABC):
     def find_all(self, key: Key) -> Sequence[ObjectRef]:
         """Return all objects with this key; may be empty.
 
-        If a key may have very many objects, they are created on access, as in `objects`.
-
-        Raises:
-            UsageError: The key is malformed.
+        If a key may have very many objects, they are created on access, as in `objects`. UsageError: it is malformed.
         """
         with reading(self), reading_for(ReadPurpose.LOOKUP):
             return self.lookup_all(self.parse_key(self.key_text(key)))
@@ -636,15 +631,17 @@ class Shard(ArrayValue, Displayed, ABC):
         """
         for first in range(0, len(rows), AT_ONCE):
             for ref in self.objects.each_ref(rows[first : first + AT_ONCE], sizes=False):
-                yield ref if isinstance(ref, ShardError) else self._content_or_error(ref)
+                yield ref if isinstance(ref, ShardError) else self._content_or_error(partial(self.read, ref))
 
-    def _content_or_error(self, ref: ObjectRef) -> bytes | ShardError:
+    def _content_or_error(self, read: Callable[[], bytes]) -> bytes | ShardError:
         try:
-            return self.read(ref)
+            return read()
         except SourceError:
             raise
         except ShardError as error:
             return error
+        except UNFORESEEN as error:
+            return unforeseen(error, self.source.name if self.source is not None else "")
 
     def array(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
         """Return an object as a read-only NumPy array.
@@ -703,9 +700,6 @@ class Shard(ArrayValue, Displayed, ABC):
         """Open an object as a seekable binary file, read-only. The shard must stay open.
 
         A content that can be decoded only as a whole is decoded once, on the first read.
-
-        Args:
-            ref: An object, or its key.
 
         Raises:
             KeyAbsent: The key was not found.
@@ -906,12 +900,7 @@ class Shard(ArrayValue, Displayed, ABC):
             return path_to(root, offset, source)
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """Return the path from the root of the shard to a byte; for decoded bytes, through the node that stores them.
-
-        Raises:
-            UsageError: There is no such byte.
-            SourceError: The bytes cannot be read.
-        """
+        """Return the path as `explain` does, from the root of the shard, through the node that stores decoded bytes."""
         path = self.explain(offset, source)
         name = SourceName.parse(source)
         if name.stretch is None:
@@ -933,17 +922,7 @@ class Shard(ArrayValue, Displayed, ABC):
             return runs_of(self.tree_of(source), start, stop)
 
     def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = MOST_FIELDS) -> list[tuple[Node, ...]]:
-        """Return the paths of the fields that begin in the bytes `[start, stop)` of a source.
-
-        Args:
-            start: First byte.
-            stop: One past the last byte.
-            source: Name of the source.
-            limit: Maximum number of fields; the first ones are returned.
-
-        Raises:
-            SourceError: The bytes cannot be read.
-        """
+        """Return the paths of the first `limit` fields that begin in the bytes `[start, stop)`; errors: see `runs`."""
         with reading(self):
             return fields_of(self.tree_of(source), start, stop, limit)
 

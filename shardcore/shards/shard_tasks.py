@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.content_hash import sha256_of
-from shardcore.errors import Remedy, ShardError, SourceError, ends_reading
+from shardcore.errors import Remedy, ShardError, SourceError, ends_reading, raise_if_ended
 from shardcore.model.data_set_nodes import placed_report, placed_span
 from shardcore.model.finding import Depth, Finding, Findings, Report
 from shardcore.model.objects import ObjectColumns, ObjectRef, State, in_states
@@ -165,8 +165,7 @@ def digest_of(shard: Shard, ref: ObjectRef) -> Digested:
     try:
         digest, size = sha256_of(shard.stream(ref))
     except ShardError as error:
-        if ends_reading(error):
-            raise
+        raise_if_ended(error)
         return Digested(error=error.placed, remedy=error.remedy)
     return Digested(size, digest)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from shardcore.errors import NoSuchObject, ShardError, source_lost
+from shardcore.errors import NoSuchObject, ShardError, raise_if_lost
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
 from shardcore.model.content_layout import RAW, part_at
 from shardcore.model.objects import ObjectRef
@@ -56,8 +56,7 @@ class StoredGrid(ChunkGrid):
             except NoSuchObject:
                 return cell, None
             except ShardError as error:
-                if source_lost(error):
-                    raise
+                raise_if_lost(error)
                 return cell, error
 
         things = zip(wanted, self.refs(wanted), strict=True)

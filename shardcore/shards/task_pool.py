@@ -25,7 +25,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from shardcore.codecs.decoder_process import SafeContext
-from shardcore.errors import BudgetSpent, Cancelled, Remedy, RemoteError, ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import (
+    BudgetSpent,
+    Cancelled,
+    Remedy,
+    RemoteError,
+    ShardError,
+    SourceError,
+    UsageError,
+    reported_as,
+)
 from shardcore.model.optional_packages import optional
 from shardcore.model.parallel import Call, JobThreads, completed
 from shardcore.model.text import short
@@ -55,28 +64,23 @@ class TaskState:
 
     def __init__(self, path: Path) -> None:
         self._lines: dict[str, Any] = {}
-        try:
+        with reported_as(f"cannot read or write the state file {path}"):
             self._file = path.open("a+b")
-        except OSError as error:
-            raise SourceError(f"cannot read or write the state file {path}: {reason_of(error)}") from error
-        try:
-            self._read(path)
-        except BaseException:
-            self._file.close()
-            raise
+            try:
+                self._read(path)
+            except BaseException:
+                self._file.close()
+                raise
 
     def _read(self, path: Path) -> None:
-        try:
-            self._file.seek(0)
-            kept = 0
-            for number, line in enumerate(self._file, 1):
-                if line.endswith(b"\n"):
-                    self._take(path, number, line)
-                    kept += len(line)
-            # A killed run may leave an incomplete last line.
-            self._file.truncate(kept)
-        except OSError as error:
-            raise SourceError(f"cannot read or write the state file {path}: {reason_of(error)}") from error
+        self._file.seek(0)
+        kept = 0
+        for number, line in enumerate(self._file, 1):
+            if line.endswith(b"\n"):
+                self._take(path, number, line)
+                kept += len(line)
+        # A killed run may leave an incomplete last line.
+        self._file.truncate(kept)
 
     def _take(self, path: Path, number: int, line: bytes) -> None:
         try:
@@ -92,11 +96,9 @@ class TaskState:
     def note(self, mark: str, result: Any) -> None:
         if isinstance(result, ShardError):
             return
-        try:
+        with reported_as(f"cannot write to the state file {self._file.name}"):
             self._file.write(json.dumps({"done": mark, "result": to_plain(result)}).encode() + b"\n")
             self._file.flush()
-        except OSError as error:
-            raise SourceError(f"cannot write to the state file {self._file.name}: {reason_of(error)}") from error
 
     def close(self) -> None:
         self._file.close()
@@ -356,7 +358,6 @@ class _ShardCalls(Generic[R]):
 
     @cached_property
     def marks(self) -> list[str]:
-        """Return an identity of the work on each shard; see `mark_of`."""
         return [mark_of(self._work, one, self._arguments(number)) for number, one in enumerate(self._tickets)]
 
     def calls(self, batches: list[list[int]]) -> Iterator[Call[TaskResult[R]]]:

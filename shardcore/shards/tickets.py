@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shardcore.errors import ShardError, UsageError
+from shardcore.errors import ShardError, UsageError, detached
 from shardcore.model.budget import budgeted
 from shardcore.model.text import short, without_secrets
 from shardcore.progress import Progress, no_progress
@@ -261,8 +261,7 @@ def _worked(work: Work[R], ticket: ShardTicket, given: tuple[Any, ...], tape: Re
         with budgeted(taking=True), open_ticket_set(ticket, tape) as shard:
             return work(shard, ticket.name, no_progress, *given)
     except ShardError as error:
-        error.__cause__ = error.__context__ = None
-        return error.with_traceback(None)
+        return detached(error)
 
 
 def run_here(work: Work[R], shard: Shard, names: Sequence[str], given: Sequence[tuple[Any, ...]]) -> TaskResult[R]:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Self, TypeVar
 
-from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, says_absent
+from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, raise_unless_absent
 from shardcore.model.budget import charge_read
 from shardcore.model.span import Span
 from shardcore.model.text import ends_text, plural, short
-from shardcore.progress import check_stopped
+from shardcore.progress import check_stopped, context_value
 
 T = TypeVar("T")
 
@@ -84,37 +84,18 @@ _all: ContextVar[bool] = ContextVar("all", default=False)
 _most: ContextVar[int | None] = ContextVar("most", default=None)
 
 
-@contextmanager
-def context_value(variable: ContextVar[T], value: T) -> Iterator[None]:
-    token = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(token)
-
-
 def wanted(priority: ReadPriority) -> AbstractContextManager[None]:
     return context_value(_priority, priority)
 
 
-@contextmanager
-def reading_for(purpose: ReadPurpose) -> Iterator[None]:
+def reading_for(purpose: ReadPurpose) -> AbstractContextManager[None]:
     """Set the purpose of reads in this context; an outer setting takes precedence."""
-    if _purpose.get() is not None:
-        yield
-        return
-    token = _purpose.set(purpose)
-    try:
-        yield
-    finally:
-        _purpose.reset(token)
+    return context_value(_purpose, _purpose.get() or purpose)
 
 
-@contextmanager
-def opening_whole(needed: bool = True) -> Iterator[None]:
+def opening_whole(needed: bool = True) -> AbstractContextManager[None]:
     """Open remote files in this context with a first request that is large enough to fetch most files completely."""
-    with context_value(_all, needed):
-        yield
+    return context_value(_all, needed)
 
 
 def opens_whole() -> bool:
@@ -214,24 +195,12 @@ class Source(ABC):
         return self._charged_end(count, self._read_first)
 
     def read_last(self, count: int) -> bytes:
-        """Read the last `count` bytes, or all of a shorter file; afterwards `size` is known.
-
-        Raises:
-            SourceError: The bytes cannot be read.
-            Cancelled: The job was cancelled.
-        """
+        """Read the last `count` bytes, or all of a shorter file; otherwise like `read_first`."""
         check_stopped()
         return self._charged_end(count, self._read_last)
 
     def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Read several half-open ranges, returned in the given order; neighbours are read as one.
-
-        Raises:
-            Truncated: A range ends after the source does.
-            UsageError: A range ends before it starts.
-            SourceError: The bytes cannot be read.
-            Cancelled: The job was cancelled.
-        """
+        """Read several half-open ranges, returned in the given order; neighbours are read as one. Errors: as `read`."""
         check_stopped()
         for start, stop in ranges:
             self.check_range(start, stop)
@@ -252,13 +221,7 @@ class Source(ABC):
         return ((start, stop),)
 
     def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:  # noqa: B027 - only remote sources prefetch
-        """Start to fetch `[start, stop)` without waiting for it.
-
-        Args:
-            start: First byte.
-            stop: End, exclusive.
-            most: Maximum bytes per request.
-        """
+        """Start to fetch `[start, stop)`, without waiting for it, by requests of at most `most` bytes."""
 
     def learn_purposes(self, at: PurposeAt) -> None:  # noqa: B027 - only for sources with a request log
         """Set the function that returns the purpose of an offset, for the request log; called after opening."""
@@ -484,11 +447,7 @@ class Folder(ABC):
         """
 
     def pages(self, prefix: str = "") -> Iterator[builtins.list[Entry]]:
-        """Yield the direct children in pages, as they are received, in the order of the store.
-
-        Raises:
-            SourceError: The folder cannot be listed.
-        """
+        """Yield the direct children in pages, as they are received, in the order of the store; errors: see `list`."""
         yield self.list(prefix)
 
     @abstractmethod
@@ -500,12 +459,9 @@ class Folder(ABC):
         """
 
     def open_on_demand(self, name: str) -> Source:
-        """Open the file with a relative name; no descriptor stays open between reads.
+        """Open a file as `open` does; no descriptor stays open between reads.
 
         A data set can have more shards than a process may have open files.
-
-        Raises:
-            SourceError: There is no such file, the name leaves the folder, or a link is on the path.
         """
         return self.open(name)
 
@@ -514,11 +470,7 @@ class Folder(ABC):
         return True
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
-        """Open a file on demand, and read `[start, stop)` first.
-
-        Raises:
-            SourceError: There is no such file, the name leaves the folder, or a link is on the path.
-        """
+        """Open a file as `open_on_demand` does, and read `[start, stop)` first."""
         return self.open_on_demand(name)
 
     def read(self, name: str, limit: int) -> bytes:
@@ -547,8 +499,7 @@ class Folder(ABC):
         try:
             self.open(name).close()
         except SourceError as error:
-            if not says_absent(error):
-                raise
+            raise_unless_absent(error)
             return False
         return True
 

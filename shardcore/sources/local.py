@@ -21,8 +21,8 @@ from typing import IO
 from shardcore.errors import SourceChanged, SourceError, failed, reason_of, reported_as
 from shardcore.model.span import Span
 from shardcore.model.text import short
-from shardcore.progress import check_stopped
-from shardcore.sources.base import Entry, Folder, Source, check_name, context_value
+from shardcore.progress import check_stopped, context_value
+from shardcore.sources.base import Entry, Folder, Source, check_name
 from shardcore.system import is_link_entry, is_link_status, is_special_name, listed_name, open_file, read_at
 
 MOST_EXTENTS = 4096
@@ -79,7 +79,6 @@ class FileSource(Source):
 
     @cached_property
     def folder(self) -> LocalFolder:  # type: ignore[override]
-        """Directory that contains the file."""
         return LocalFolder(self._absolute.parent)
 
     @property
@@ -202,11 +201,8 @@ class LocalFolder(Folder):
         known = _listings.get()
         if known is not None and (found := known.get(f"{where}\0{lead}")) is not None:
             return list(found)
-        try:
-            with os.scandir(where) as inside:
-                entries = [entry for inner in inside if (entry := _entry(lead, inner)) is not None]
-        except (OSError, ValueError) as error:
-            raise failed(f"cannot list {where}", error) from error
+        with reported_as(f"cannot list {where}"), os.scandir(where) as inside:
+            entries = [entry for inner in inside if (entry := _entry(lead, inner)) is not None]
         entries.sort(key=lambda entry: entry.name)
         if known is not None:
             known[f"{where}\0{lead}"] = list(entries)
@@ -305,10 +301,8 @@ def open_side_file(path: str | Path, *, writable: bool = False, named: bool = Fa
     `SourceError` with the cause `FileNotFoundError`.
     """
     if named and str(path).startswith(_OWN_DESCRIPTORS):
-        try:
+        with reported_as(f"cannot open {path}"):
             return open(path, "rb")
-        except (OSError, ValueError) as error:
-            raise failed(f"cannot open {path}", error) from error
     descriptor = open_at_once(Path(path), os.O_RDWR if writable else os.O_RDONLY, follow_links=False)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -325,11 +319,8 @@ def open_side_file(path: str | Path, *, writable: bool = False, named: bool = Fa
 
 
 def read_side_file(path: str | Path, most: int = -1, *, named: bool = False) -> bytes:
-    with open_side_file(path, named=named) as file:
-        try:
-            return file.read(most)
-        except OSError as error:
-            raise failed(f"cannot read {path}", error) from error
+    with open_side_file(path, named=named) as file, reported_as(f"cannot read {path}"):
+        return file.read(most)
 
 
 _OWN_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")

@@ -65,7 +65,6 @@ class FileObjectSource(Source):
 
     @property
     def size(self) -> int:
-        """Number of bytes when it was opened."""
         return self._size
 
     def _read(self, start: int, stop: int) -> bytes:

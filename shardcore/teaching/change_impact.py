@@ -17,7 +17,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ExternalMissing, KeyAbsent, ShardError, SourceError, ends_reading
+from shardcore.errors import ExternalMissing, KeyAbsent, ShardError, SourceError, raise_if_ended
 from shardcore.model.finding import Depth, Finding, Report, Severity
 from shardcore.model.objects import ObjectRef, State, in_states
 from shardcore.model.span import SourceName, Span
@@ -264,8 +264,7 @@ def _damage_ignored() -> Iterator[None]:
     try:
         yield
     except ShardError as error:
-        if ends_reading(error):
-            raise
+        raise_if_ended(error)
 
 
 class _Room:
@@ -277,8 +276,7 @@ def _verified(shard: Shard, depth: Depth) -> tuple[Report, ShardError | None]:
     try:
         return shard.verify(depth, lambda done, total: check_stopped()), None
     except ShardError as error:
-        if ends_reading(error):
-            raise
+        raise_if_ended(error)
         return Report(depth, 0, ()), error
 
 
@@ -326,8 +324,7 @@ def _read_object(shard: Shard, key: str, room: _Room) -> Served | None:
     except KeyAbsent as error:
         return Served("", -1, str(error), absent=True)
     except ShardError as error:
-        if ends_reading(error):
-            raise
+        raise_if_ended(error)
         return Served("", -1, error.message)
     if max(ref.size, ref.stored_size) > room.left:
         return None
@@ -338,8 +335,7 @@ def _read_object(shard: Shard, key: str, room: _Room) -> Served | None:
             digest.update(piece)
             size += len(piece)
     except ShardError as error:
-        if ends_reading(error):
-            raise
+        raise_if_ended(error)
         if isinstance(error, (ExternalMissing, SourceError)):
             return Served(_recipe(shard, ref), ref.size, error.message, recipe=True)
         return Served("", -1, error.message)

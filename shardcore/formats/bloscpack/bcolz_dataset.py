@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import parse_json
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, ShardError, Unsupported, source_lost
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, ShardError, Unsupported, raise_if_lost
 from shardcore.formats.bloscpack.bcolz import (
     ATTRS,
     DOCS,
@@ -217,8 +217,7 @@ class BcolzDataSet(DataSet):
             try:
                 sizes.append(self.member(file.name).objects.ref(0).size)
             except ShardError as error:
-                if source_lost(error):
-                    raise
+                raise_if_lost(error)
                 continue  # already reported: the file cannot be opened
             try:
                 column.check_chunk(file.number, sizes[-1])
@@ -418,8 +417,7 @@ class BcolzTable(BcolzDataSet):
             try:
                 self.columns[name] = read_column(folder, name)
             except ShardError as error:
-                if source_lost(error):
-                    raise
+                raise_if_lost(error)
                 self.damaged[name] = error
         super().__init__(folder, list(self.columns.values()), texts, context)
         self._rows = {

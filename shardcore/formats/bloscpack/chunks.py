@@ -207,7 +207,6 @@ class ChunkTable:
         return (self._all.value or _NONE)[1]
 
     def place(self, chunk: int, source: Source | None = None) -> int:
-        """Return the offset of a chunk in the file."""
         if (slot := self.slot_place(chunk, source)) != UNKNOWN:
             return slot
         known = self.known_at(chunk)

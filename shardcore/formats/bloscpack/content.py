@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError, SourceError, Unsupported
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError, SourceError, Unsupported, detached
 from shardcore.formats.bloscpack.blosc1 import (
     DEFAULT_LIMIT,
     HEADER_SIZE,
@@ -265,9 +265,7 @@ class ChunkReader:
             except SourceError:
                 raise
             except ShardError as error:
-                # The traceback would keep the bytes of each damaged chunk in memory.
-                error.__cause__ = error.__context__ = None
-                found.append(error.with_traceback(None))
+                found.append(detached(error))
             else:
                 found.append(None)
         return found

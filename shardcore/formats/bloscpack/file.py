@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ShardError, SourceError, Truncated
+from shardcore.errors import ShardError, SourceError, Truncated, detached
 from shardcore.formats.bloscpack.chunks import ChunkTable, Offsets
 from shardcore.formats.bloscpack.content import ChunkReader
 from shardcore.formats.bloscpack.layout import (
@@ -161,8 +161,7 @@ class BloscpackFile:
         except SourceError:
             raise
         except ShardError as error:
-            error.__cause__ = error.__context__ = None
-            return error.with_traceback(None)
+            return detached(error)
 
     def metadata_problem(self) -> str:
         """Return the error of the checksum of the metadata; empty if it matches."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, NotAShard, ShardError, source_lost
+from shardcore.errors import KeyAbsent, NotAShard, ShardError, raise_if_lost
 from shardcore.formats.bloscpack.bcolz import ROOTDIRS, SIZES, STORAGE, is_column, is_table
 from shardcore.formats.bloscpack.bcolz_dataset import BcolzColumnFolder, BcolzTable
 from shardcore.formats.bloscpack.layout import SUFFIX
@@ -212,8 +212,7 @@ class FilesObjects(Objects):
                 with files.borrowed(member.name) as shard:
                     files.sizes[row] = shard.find(ALL).size
             except ShardError as error:
-                if source_lost(error):
-                    raise
+                raise_if_lost(error)
                 return replace(ref, state=State.DAMAGED, error=str(error))
         return replace(ref, size=files.sizes[row])
 

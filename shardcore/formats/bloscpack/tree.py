@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import structure
-from shardcore.errors import ShardError, source_lost
+from shardcore.errors import ShardError, raise_if_lost
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap, map_chunk, read_chunk_header
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import (
@@ -115,8 +115,7 @@ class BloscpackTree:
         try:
             self._file.metadata_value()
         except ShardError as problem:
-            if source_lost(problem):
-                raise
+            raise_if_lost(problem)
             return str(problem)
         return ""
 

@@ -198,7 +198,6 @@ class Entries:
         return Span("", self.data_stop + int(self.walk.starts[row]), self.data_stop + int(self.walk.stops[row]))
 
     def payload(self, row: int) -> Span:
-        """Return the payload of an inline object, as its entry declares it."""
         start = int(self.columns.offset[row])
         return Span("", start, start + int(self.columns.length[row]))
 

@@ -21,7 +21,7 @@ from shardcore.errors import (
     ShardError,
     SourceError,
     UsageError,
-    says_absent,
+    raise_unless_absent,
 )
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, bigfile_name, read_uid, sections_of
@@ -217,8 +217,7 @@ class DesFile:
         try:
             source = folder.open(name)
         except SourceError as error:
-            if not says_absent(error):
-                raise
+            raise_unless_absent(error)
             missing = f"{name} not found in the folder of the shard: {error.message}"
             raise ExternalMissing(missing, span=entry) from error
         size, declared = source.size, int(entries.columns.size[row]) if limit is None else limit

@@ -20,8 +20,8 @@ from shardcore.errors import (
     ShardError,
     SourceError,
     UsageError,
-    says_absent,
-    source_lost,
+    raise_if_lost,
+    raise_unless_absent,
 )
 from shardcore.formats.des import routing
 from shardcore.formats.des.file import cut
@@ -95,7 +95,6 @@ class Retention:
 
     @property
     def all(self) -> tuple[Copy, ...]:
-        """All copies, sorted by name."""
         return tuple(self._listing.get(self._listed)[1].values())
 
     @cached_property
@@ -137,8 +136,7 @@ def _entries_in(root: Folder, name: str) -> list[Entry]:
     try:
         return root.list(name)
     except SourceError as error:
-        if not says_absent(error):
-            raise
+        raise_unless_absent(error)
         return []
 
 
@@ -149,8 +147,7 @@ def zones_files(folder: Folder) -> Iterator[tuple[str, bytes]]:
         try:
             yield name, folder.read(name, routing.MAX_ZONES)
         except ShardError as error:
-            if source_lost(error):
-                raise
+            raise_if_lost(error)
 
 
 # --- the data set ---------------------------------------------------------------------------------------------------
@@ -391,8 +388,7 @@ class DesDataSet(DataSet):
         try:
             copy = self.retention.open(name)
         except SourceError as error:
-            if not says_absent(error):
-                raise
+            raise_unless_absent(error)
             raise ExternalMissing(f"{name} cannot be opened: {error.message}") from error
         if copy is None:
             raise UsageError(f"no retention copy is named {name!r}")

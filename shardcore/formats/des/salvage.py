@@ -24,7 +24,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import LZ4_MAGIC, ZSTD_MAGIC, decompress_stream, lz4_end, zstd_end
-from shardcore.errors import BadChecksum, FormatError, ShardError, ends_reading
+from shardcore.errors import BadChecksum, FormatError, ShardError, raise_if_ended
 from shardcore.formats.des import layout
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.shard import DesShard
@@ -111,8 +111,7 @@ class _Search:
                 if self._trials < 0:
                     return False
         except ShardError as error:
-            if ends_reading(error):
-                raise
+            raise_if_ended(error)
             return False
         return True
 
@@ -221,8 +220,7 @@ def _sidecar_of(damaged: Damaged) -> Sidecar | None:
     file = damaged.shard.file if isinstance(damaged.shard, DesShard) else None
     sidecar, error = (file.sidecar, file.sidecar_error) if file is not None else read_sidecar(damaged.source)
     if error is not None:
-        if ends_reading(error):
-            raise error
+        raise_if_ended(error)
         damaged.notes.append(f"the sidecar cannot be used: {error.message}")
     return sidecar
 

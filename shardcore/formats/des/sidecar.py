@@ -22,7 +22,7 @@ from shardcore.errors import (
     ShardError,
     SourceError,
     UsageError,
-    source_lost,
+    raise_if_lost,
 )
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import HASH_LENGTH, codec_name, created_at_of
@@ -220,8 +220,7 @@ class Sidecar:
         try:
             data = folder.read(self.name, MOST_SOUGHT)
         except ShardError as error:
-            if source_lost(error):
-                raise
+            raise_if_lost(error)
             return self.span
         found = _find_tombstone(data, tombstone.key) if len(data) == self.size else None
         return Span(self.span.source, *found) if found is not None else self.span
@@ -241,8 +240,7 @@ def read_sidecar(shard: Source) -> tuple[Sidecar | None, ShardError | None]:
     except (ExternalMissing, NoSuchObject, Forbidden):
         return None, None
     except SourceError as error:
-        if source_lost(error):
-            raise
+        raise_if_lost(error)
         missing = isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError))
         return None, None if missing else error
     except (FormatError, LimitExceeded) as error:

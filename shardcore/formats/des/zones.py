@@ -13,7 +13,7 @@ from shardcore.errors import (
     NotAShard,
     SourceError,
     StoreUntrusted,
-    says_absent,
+    raise_unless_absent,
     source_lost,
 )
 from shardcore.formats.des import shard
@@ -206,8 +206,7 @@ class DesZones(DesDataSet):
                 return tuple(replace(member, name=f"{label}/{member.name}") for member in members)
             except SourceError as error:
                 # A prefix without objects does not exist.
-                if not says_absent(error):
-                    raise
+                raise_unless_absent(error)
                 return ()
 
         return self._in_zone.get(label, ask)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, as_rows, chunk_hash, to_text, to_texts
-from shardcore.errors import BadChecksum, ExternalMissing, FormatError, ShardError, source_lost
+from shardcore.errors import BadChecksum, ExternalMissing, FormatError, ShardError, raise_if_lost
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.layout import (
     CAS_ENTRY,
@@ -278,8 +278,7 @@ def content_facts(file: MdbFile, ref: ObjectRef) -> Iterator[ContentFact]:
         try:
             size = sum(map(len, stream(file, ref)))
         except ShardError as error:
-            if source_lost(error):
-                raise
+            raise_if_lost(error)
             failure = error
         yield ContentRead(tuple(fetched), size, failure)
     if any(isinstance(error, ExternalMissing) for error in failed):
@@ -307,7 +306,6 @@ def _fetch(file: MdbFile, chunks: ChunkRange, segment: Any) -> ChunksFound | Chu
         stored = file.xorbs.stored_span(chunks.xorb, chunks.first, chunks.last)
         start, stop = (int(xorb.chunk_sizes[:edge].sum()) for edge in (chunks.first, chunks.last))
     except ShardError as error:
-        if source_lost(error):
-            raise
+        raise_if_lost(error)
         return ChunksMissing(chunks, segment, error)
     return ChunksFound(chunks, segment, stored, (start, stop))

@@ -7,7 +7,7 @@ from contextlib import closing
 from functools import cached_property
 from typing import Any
 
-from shardcore.errors import NotAShard, ShardError, SourceError, says_absent
+from shardcore.errors import NotAShard, ShardError, SourceError, raise_unless_absent
 from shardcore.formats.mdb.lookup import KEY_FORM, AnyShard, MdbKey, MdbLookup
 from shardcore.formats.mdb.shard import MdbShard, detect, open_shard
 from shardcore.formats.mdb.xorbs import Xorbs
@@ -80,8 +80,7 @@ def _shards_in(folder: Folder) -> tuple[str, str]:
         try:
             found, count = some_members(folder, SUFFIX, place)
         except SourceError as error:
-            if not says_absent(error):
-                raise
+            raise_unless_absent(error)
             continue
         if found:
             return place, count

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, as_rows, from_text, text_of_key, to_text, truncated
-from shardcore.errors import FormatError, KeyAbsent, ShardError, Truncated, UsageError, shown_key, source_lost
+from shardcore.errors import FormatError, KeyAbsent, ShardError, Truncated, UsageError, raise_if_lost, shown_key
 from shardcore.formats.mdb.content import ContentFact, content_facts
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.index import MdbIndex, load
@@ -398,8 +398,7 @@ class MdbLookup:
         try:
             xorb, wanted = self.file.xorbs.get(text), as_rows([from_text(text)])
         except ShardError as error:
-            if source_lost(error):
-                raise
+            raise_if_lost(error)
             return  # the chunks of a xorb that cannot be opened are unknown
         number = int(index.map_of(XORB).objects(wanted)[0])
         if number < 0:

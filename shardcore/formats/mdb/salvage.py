@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from shardcore.errors import ExternalMissing, ShardError, SourceError, source_lost
+from shardcore.errors import ExternalMissing, ShardError, SourceError, raise_if_lost
 from shardcore.formats.mdb.content import recipe_pieces
 from shardcore.formats.mdb.layout import CHUNK, FILE, FOOTER_SIZE, HEADER, HEADER_VERSION, TAG
 from shardcore.formats.mdb.shard import MdbShard
@@ -64,8 +64,7 @@ def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
         try:
             shard.file.xorbs.get(text)
         except (ExternalMissing, SourceError) as error:
-            if source_lost(error):
-                raise
+            raise_if_lost(error)
             away.add(text)
             return False
         except ShardError:

@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import HashArray, from_text, to_text, to_texts
-from shardcore.errors import ExternalMissing, FormatError, NotAShard, Remedy, SourceError, UsageError, says_absent
+from shardcore.errors import (
+    ExternalMissing,
+    FormatError,
+    NotAShard,
+    Remedy,
+    SourceError,
+    UsageError,
+    raise_unless_absent,
+)
 from shardcore.formats.mdb.index import MdbIndex, texts_of
 from shardcore.model.data_set_nodes import placed, placed_span
 from shardcore.model.span import SourceName, Span
@@ -56,15 +64,13 @@ class Xorb(Protocol):
     def chunk_count(self) -> int: ...
 
     @property
-    def chunk_sizes(self) -> NDArray[np.int64]:
-        """Uncompressed size of each chunk."""
+    def chunk_sizes(self) -> NDArray[np.int64]: ...
 
     @property
     def chunk_hashes(self) -> HashArray | None:
         """Chunk hashes of the info block; None without one."""
 
-    def record_span(self, number: int) -> Span:
-        """Return the span of a chunk record, header included."""
+    def record_span(self, number: int) -> Span: ...
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
         """Yield the uncompressed chunks `[first, last)`."""
@@ -200,8 +206,7 @@ class Xorbs:
             try:
                 source = folder.open_at(name.format(text), 0, first)
             except SourceError as error:
-                if not says_absent(error):
-                    raise
+                raise_unless_absent(error)
                 continue
             self._last_place = place
             return source

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.decoder_process import TaskRunner, run_task
 from shardcore.codecs.images import decode_samples, picture_header
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError, source_lost
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError, raise_if_lost
 from shardcore.formats.neuroglancer.info import DATA_TYPES, KeySpace, VolumeScale, parse_info
 from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode, encode_many
 from shardcore.formats.neuroglancer.segmentation import ENCODING as SEGMENTATION
@@ -275,8 +275,7 @@ class ShardedGrid(VolumeGrid):
             try:
                 return list(zip(numbers, self._listed(shard, minishard, keys[numbers]), strict=True))
             except ShardError as error:
-                if source_lost(error):
-                    raise
+                raise_if_lost(error)
                 return [(number, error) for number in numbers]
 
         jobs = self.shard.jobs if len(groups) > 1 else 1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import chain, pairwise, repeat
+from itertools import chain, islice, pairwise, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from shardcore.codecs.decompress import (
     decompress_shown,
     decompress_stream,
 )
-from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
+from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError, detached
 from shardcore.formats.neuroglancer.index import IndexLevels, MinishardTable, read_batches
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import (
@@ -42,6 +42,7 @@ from shardcore.model.span import Span, decoded_name
 from shardcore.model.text import range_text
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import LruCache, Once
+from shardcore.shards.file_shard import ranges_of
 from shardcore.sources.base import Source, read_pieces
 
 I64 = NDArray[np.int64]
@@ -252,18 +253,17 @@ class NeuroglancerFile:
         stored = self.source.read(place.start, place.stop)
         return read_manifest(decompress(self.codec, stored, limit=MANIFEST_LIMIT, span=place), place)
 
-    def contents(self, rows: I64 | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
-        """Yield row and decoded value (or error) of many rows, in file order; one request per `BLOCK` bytes."""
+    def contents(self, rows: I64) -> Iterator[tuple[int, bytes | ShardError]]:
+        """Yield row and decoded value (or error) of many rows, in file order; neighbours are read at once."""
         entries = self.levels.table().entries
-        wanted = np.arange(len(entries)) if rows is None else rows
-        wanted = wanted[entries.inside[wanted]]
+        wanted = rows[entries.inside[rows]]
         wanted = wanted[np.argsort(entries.starts[wanted], kind="stable")]
         starts, stops = _places(entries, wanted)
-        for first, last in _blocks(starts, stops, self.source.merge_gap):
-            at = int(starts[first])
-            block = self.source.read(at, int(stops[first:last].max()))
-            for a, b in _batches(stops[first:last] - starts[first:last], first):
-                yield from zip(wanted[a:b].tolist(), self._values(block, at, starts[a:b], stops[a:b]), strict=True)
+        stored = ranges_of(self.source, starts, stops)
+        for a, b in _batches(stops - starts):
+            yield from zip(
+                wanted[a:b].tolist(), self._decompressed(islice(stored, b - a), starts[a:b], stops[a:b]), strict=True
+            )
 
     def content_sizes(self, work: ContentBudget) -> Iterator[tuple[int, int | ShardError | None]]:
         """Yield row and decoded size (or its error) of every value, in file order; None once `work` is used up.
@@ -286,13 +286,8 @@ class NeuroglancerFile:
             of_rows = chain.from_iterable(map(repeat, found, shared))
             yield from zip(rows[firsts[a] : firsts[b]].tolist(), of_rows, strict=True)
 
-    def _values(self, block: bytes, at: int, starts: I64, stops: I64) -> Iterator[bytes | ShardError]:
-        """Return decoded values; `block` has their stored bytes from offset `at`."""
-        parts = map(slice, (starts - at).tolist(), (stops - at).tolist())
-        stored = list(map(block.__getitem__, parts))
-        return iter(
-            decompress_many(self.codec, stored, lambda number: Span("", int(starts[number]), int(stops[number])))
-        )
+    def _decompressed(self, stored: Iterable[bytes], starts: I64, stops: I64) -> list[bytes | ShardError]:
+        return decompress_many(self.codec, list(stored), lambda at: Span("", int(starts[at]), int(stops[at])))
 
     def _sizes_of(
         self, starts: I64, stops: I64, block: bytes | None, at: int, work: ContentBudget
@@ -300,7 +295,8 @@ class NeuroglancerFile:
         """Yield the decoded sizes of some values; `block` has their bytes from offset `at`; None reads each value."""
         total = int((stops - starts).sum())
         if block is not None and total <= 2 * SMALL and work.left > total * (1 + DEFLATE_RATIO) and work.takes(total):
-            for value in self._values(block, at, starts, stops):
+            parts = map(slice, (starts - at).tolist(), (stops - at).tolist())
+            for value in self._decompressed(map(block.__getitem__, parts), starts, stops):
                 size = 0 if isinstance(value, ShardError) else len(value)
                 work.spend(size)
                 yield value if isinstance(value, ShardError) else size
@@ -353,9 +349,7 @@ class NeuroglancerFile:
                 left -= len(data)
                 fragments[row] = fragments_span(read_manifest(data, span), span.start, self.base).start
             except (FormatError, LimitExceeded) as error:
-                # The traceback would keep every manifest in memory.
-                error.__cause__ = error.__context__ = None
-                damage[row] = error.with_traceback(None)
+                damage[row] = detached(error)
         fragments[rows] = fragments[first]
         if damage:
             for row, of in zip(rows.tolist(), first.tolist(), strict=True):
@@ -402,22 +396,9 @@ def _by_place(entries: MinishardEntries, rows: I64) -> tuple[I64, Marks]:
     return rows, fresh
 
 
-def _blocks(starts: I64, stops: I64, gap: int) -> Iterator[tuple[int, int]]:
-    """Group sorted byte ranges into reads of up to `BLOCK` bytes; yield half-open index ranges."""
-    if not len(starts):
-        return
-    reach = np.maximum.accumulate(stops)
-    apart = np.flatnonzero(starts[1:] > reach[:-1] + gap) + 1
-    for first, last in zip([0, *apart.tolist()], [*apart.tolist(), len(starts)], strict=True):
-        while first < last:
-            upto = int(np.searchsorted(reach[first:last], starts[first] + BLOCK, "right"))
-            yield first, first + max(upto, 1)
-            first += max(upto, 1)
-
-
-def _batches(sizes: I64, first: int = 0) -> Iterator[tuple[int, int]]:
+def _batches(sizes: I64) -> Iterator[tuple[int, int]]:
     """Group values into batches of about `SMALL` bytes, or one larger value; yield half-open index ranges."""
     if len(sizes):
         large = sizes > SMALL
         cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // SMALL).astype(bool) | large[1:] | large[:-1]) + 1
-        yield from pairwise([first, *(cuts + first).tolist(), first + len(sizes)])
+        yield from pairwise([0, *cuts.tolist(), len(sizes)])

@@ -24,8 +24,8 @@ from shardcore.errors import (
     SpaceUnchosen,
     StoreUntrusted,
     UsageError,
-    says_absent,
-    source_lost,
+    raise_if_lost,
+    raise_unless_absent,
 )
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import BESIDE, KeySpace
@@ -61,7 +61,7 @@ from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import plural, visible
-from shardcore.progress import Progress
+from shardcore.progress import Progress, context_value
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
@@ -122,8 +122,7 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
                 spaces += [FolderSpace(space, f"{name}/{space.folder}".rstrip("/"), beside) for space in below]
                 reasons = beside.info.others
         except (FormatError, SourceError) as error:
-            if source_lost(error):
-                raise
+            raise_if_lost(error)
             reasons = (error.message,)
         others += [f"{name}: {reason}" for reason in reasons]
     return FolderSpaces(tuple(spaces), tuple(others))
@@ -225,11 +224,8 @@ class NeuroglancerDataSet(OriginDetails, KeySpaceFolder):
         name = self.origin.spec.shard_name(number)
         for candidate in (name, f"{name.rpartition('.')[0]}.index"):
             try:
-                token = _wanted.set(minishard)
-                try:
+                with context_value(_wanted, minishard):
                     self.member(candidate)
-                finally:
-                    _wanted.reset(token)
             except (NoSuchObject, Forbidden):
                 continue
             except ShardError:
@@ -406,8 +402,7 @@ def _has_shards(folder: Folder) -> bool:
         first = next(folder.pages(), [])
         return any(not entry.is_folder and shard_number(entry.name) is not None for entry in first)
     except SourceError as error:
-        if not says_absent(error):
-            raise
+        raise_unless_absent(error)
         return False
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress_stream
-from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError, source_lost
+from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError, raise_if_lost
 from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, fragments_span, pair_span, read_manifest
 from shardcore.formats.neuroglancer.origin import Origin, given_origin
@@ -276,8 +276,7 @@ class NeuroglancerLookup:
                     yield ValueSkipped(ref, more=True)
                     return
         except ShardError as error:
-            if source_lost(error):
-                raise
+            raise_if_lost(error)
             yield ValueRead(ref, error=error.message)
             return
         yield ValueRead(ref, len(data), digest.hexdigest())

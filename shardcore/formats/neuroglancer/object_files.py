@@ -24,8 +24,9 @@ from shardcore.errors import (
     SourceError,
     Unsupported,
     UsageError,
+    raise_if_lost,
+    raise_unless_absent,
     says_absent,
-    source_lost,
 )
 from shardcore.formats.neuroglancer.chunks import (
     MANIFEST,
@@ -365,8 +366,7 @@ class ObjectFiles(KeySpaceFolder):
             try:
                 fragments = self.folder.open_on_demand(key)
             except SourceError as error:
-                if not says_absent(error):
-                    raise
+                raise_unless_absent(error)
             else:
                 source, start = ConcatSource([fragments, source], source.name), fragments.size
         return ObjectFileShard(_ObjectFile(name, source, self.origin, start))
@@ -517,8 +517,7 @@ class FilesGrid(VolumeGrid):
         try:
             name = self._files.file_of(cell.key)
         except ShardError as error:
-            if source_lost(error):
-                raise
+            raise_if_lost(error)
             return error
         if name is None:
             return None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shardcore.codecs.json_text import parse_json
-from shardcore.errors import FormatError, LimitExceeded, NotAShard, SourceError, UsageError, says_absent
+from shardcore.errors import FormatError, LimitExceeded, NotAShard, SourceError, UsageError, raise_unless_absent
 from shardcore.formats.neuroglancer.inference import Inference, infer
 from shardcore.formats.neuroglancer.info import (
     BESIDE,
@@ -239,8 +239,7 @@ def info_in(folder: Folder, below: str = "") -> FoundInfo | None:
     except LimitExceeded:
         return None
     except SourceError as error:
-        if not says_absent(error):
-            raise
+        raise_unless_absent(error)
         return None
     return FoundInfo(parse_info(text), text, below)
 
@@ -331,6 +330,5 @@ def _siblings(source: Source) -> list[str]:
     try:
         return [entry.name for entry in source.folder.list() if not entry.is_folder and entry.name != source.name]
     except SourceError as error:
-        if not says_absent(error):
-            raise
+        raise_unless_absent(error)
         return []

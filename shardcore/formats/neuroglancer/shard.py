@@ -19,8 +19,8 @@ from shardcore.errors import (
     SourceError,
     Truncated,
     UsageError,
-    says_absent,
-    source_lost,
+    raise_if_lost,
+    raise_unless_absent,
 )
 from shardcore.formats.neuroglancer.file import SHARD_INDEX, NeuroglancerFile
 from shardcore.formats.neuroglancer.index import KEPT_WHOLE
@@ -336,8 +336,7 @@ def open_parts(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Sour
         name = f"{stem}.{other}"
         second = probe.folder.open_on_demand(name) if place is None else probe.folder.open_at(name, *place)
     except SourceError as error:
-        if not says_absent(error):
-            raise
+        raise_unless_absent(error)
         raise SourceError(f"{probe.name} is half of a shard; the other file is missing: {error.message}") from error
     if suffix == "index":
         return ConcatSource([probe, second], probe.name), ConcatSource([probe.base, second], probe.name), probe.size
@@ -368,8 +367,7 @@ def infer(probe: PrefetchedSource) -> Verdict | None:
     try:
         whole, _, index_size = open_parts(probe)
     except ShardError as error:
-        if source_lost(error):
-            raise
+        raise_if_lost(error)
         return None
     inference = inference_of(probe, whole, index_size)
     if inference.best is None:

@@ -163,10 +163,6 @@ class NeuroglancerWriter(Writer):
         return self._first.spool
 
     @property
-    def is_mesh(self) -> bool:
-        return self._first.is_mesh
-
-    @property
     def _first(self) -> SpaceValues:
         return next(iter(self._values.values()))
 
@@ -174,7 +170,7 @@ class NeuroglancerWriter(Writer):
     def opening(self) -> Mapping[str, Any]:
         if self._infos:
             return {}
-        return {"spec": json.dumps(self._first.described.spec_option(self.suggested()))}
+        return {"spec": json.dumps(self._first.described.spec_option(self._first.suggested()))}
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
         values = self._first
@@ -192,9 +188,6 @@ class NeuroglancerWriter(Writer):
         if keys is None or len(self._values) > 1 or not self._first.takes_many(contents):
             return super()._add_many(keys, contents)
         return self._first.add_many(keys, contents)
-
-    def suggested(self) -> ShardingSpec:
-        return self._first.suggested()
 
     def plan(self) -> Plan:
         files: list[PlannedFile] = []

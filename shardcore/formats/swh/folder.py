@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, NotAShard, SourceError, says_absent
+from shardcore.errors import FormatError, NotAShard, SourceError, raise_unless_absent
 from shardcore.formats.swh import layout
 from shardcore.formats.swh.file import KEY_FORM, checked_key
 from shardcore.formats.swh.lookup import Candidates
@@ -119,6 +119,5 @@ def _has_magic(folder: Folder, name: str) -> bool:
         with folder.open(name) if folder.lists_cheaply else folder.open_at(name, 0, SMALL_HEAD) as source:
             return source.read_first(len(layout.WHOLE_MAGIC)) == layout.WHOLE_MAGIC
     except SourceError as error:
-        if not says_absent(error):
-            raise
+        raise_unless_absent(error)
         return False

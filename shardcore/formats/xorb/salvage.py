@@ -21,7 +21,7 @@ from shardcore.codecs.xet.xorb_layout import (
     read_chunk,
     read_u24,
 )
-from shardcore.errors import FormatError, ShardError, ends_reading
+from shardcore.errors import FormatError, ShardError, raise_if_ended
 from shardcore.formats.xorb.shard import XorbShard
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
@@ -73,8 +73,7 @@ def _hash_of(shard: XorbShard, ref: ObjectRef) -> str:
     try:
         return to_text(chunk_hash(shard.read(ref)))
     except ShardError as error:
-        if ends_reading(error):
-            raise
+        raise_if_ended(error)
         return ""
 
 

@@ -19,7 +19,7 @@ from shardcore.codecs.xet.xorb_layout import (
     header_fault,
     read_info,
 )
-from shardcore.errors import FormatError, NotAShard, ShardError, Truncated, source_lost
+from shardcore.errors import FormatError, NotAShard, ShardError, Truncated, raise_if_lost
 from shardcore.formats.xorb.file import Records, XorbFile, unpack, walk
 from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbLookup, XorbObjects
 from shardcore.formats.xorb.tree import XorbTree
@@ -65,11 +65,9 @@ class XorbShard(FileShard):
 
     @property
     def chunk_sizes(self) -> NDArray[np.int64]:
-        """Uncompressed size of each chunk, int64; without an info block this reads all record headers."""
         return self.file.chunk_sizes()
 
     def record_span(self, number: int) -> Span:
-        """Return the span of a chunk record, header included."""
         return self.file.records.span(number)
 
     @property
@@ -96,7 +94,6 @@ class XorbShard(FileShard):
         return self.stream_chunks(first, last)
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
-        """Yield the uncompressed chunks `[first, last)`; raise FormatError for a wrong range or a corrupt chunk."""
         return self.file.stream_chunks(first, last)
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
@@ -160,8 +157,7 @@ def infer(source: PrefetchedSource) -> Verdict | None:
             return Verdict(Certainty.PARTLY, f"named .xorb, but {fault}") if named else None
         unpack(source.read(0, records.span(0).stop), records, 0)
     except ShardError as error:
-        if source_lost(error):
-            raise
+        raise_if_lost(error)
         return None
     count = plural(records.count, "chunk record")
     if fault is not None:

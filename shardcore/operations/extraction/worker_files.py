@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError, reported_as, source_lost
+from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError, raise_if_lost, reported_as, source_lost
 from shardcore.model.data_set_nodes import placed_error
 from shardcore.model.objects import ObjectRef, located
 from shardcore.operations.description import Conflict, Extract, ExtractOptions
@@ -62,8 +62,7 @@ def member_plan(shard: DataSet, name: str, progress: Progress, request: RowsRequ
             try:
                 files = tuple(files_of(member, row.ref, asked).values())
             except ShardError as error:
-                if source_lost(error):
-                    raise
+                raise_if_lost(error)
                 files = ()
             planned.append(PlannedObject(row.ref.row, files))
     return MemberPlan(tuple(planned), found.kinds)

@@ -39,7 +39,7 @@ from shardcore.errors import (
     WrongRegion,
 )
 from shardcore.model.text import ends_text
-from shardcore.sources.base import context_value
+from shardcore.progress import context_value
 from shardcore.sources.remote.address import Address
 
 PIECE = 1 << 16

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain, count
 from operator import attrgetter
 
-from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceChanged, SourceError, says_absent
+from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceChanged, SourceError, raise_unless_absent
 from shardcore.model.budget import budget
 from shardcore.progress import check_stopped, wait_for
 from shardcore.sources.base import (
@@ -339,6 +339,5 @@ def _folder_exists(opened: OpenedFiles, address: Address) -> bool:
         if folder.listable:
             return bool(folder.first_page(1))
     except SourceError as error:
-        if not says_absent(error):
-            raise
+        raise_unless_absent(error)
     return False

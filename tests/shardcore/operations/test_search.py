@@ -24,11 +24,8 @@ from shardcore.operations.search import (
     search,
     search_contents,
 )
+from shardcore.progress import no_progress
 from shardcore.testing import CountingSource
-
-
-def quiet(done: int, total: int) -> None:
-    """Progress that nobody looks at."""
 
 
 def slow_find(data: bytes, pattern: Pattern) -> list[int]:
@@ -110,7 +107,7 @@ def test_very_many_hits_are_all_found(text: str) -> None:
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
 def test_hits_on_chunk_borders_are_found_once(chunk: int) -> None:
     source = BytesSource(b"abcabcabcab" * 3)
-    hits = search(source, [parse_text("abca")], quiet, chunk=chunk)
+    hits = search(source, [parse_text("abca")], no_progress, chunk=chunk)
     assert hits.found.offsets.tolist() == [0, 3, 6, 11, 14, 17, 22, 25, 28]
 
 
@@ -122,7 +119,7 @@ def test_a_search_goes_around_once(start: int, chunk: int, backward: bool) -> No
     wanted = sorted(every, key=lambda offset: (offset < start, offset))
     at = start
     for offset in reversed(wanted) if backward else wanted:
-        hit = find_next(source, [pattern], quiet, at, backward=backward, chunk=chunk)
+        hit = find_next(source, [pattern], no_progress, at, backward=backward, chunk=chunk)
         assert hit.span.start == offset
         at = offset + (not backward)
 
@@ -132,9 +129,9 @@ def test_hits_stream_in_and_are_counted_beyond_the_limit() -> None:
     told: list[list[int]] = []
     keep = lambda at: told.append(at.tolist())  # noqa: E731
     source, patterns = BytesSource(b"a..a..a..a"), [parse_text("a")]
-    hits = search(source, patterns, quiet, found=keep, limit=1, chunk=4)
+    hits = search(source, patterns, no_progress, found=keep, limit=1, chunk=4)
     assert (told, len(hits.found.offsets), hits.count, hits.more) == ([[0, 3], [6], [9]], 1, 4, False)
-    hits = search(source, patterns, quiet, limit=2, ends=True, chunk=4)
+    hits = search(source, patterns, no_progress, limit=2, ends=True, chunk=4)
     assert (hits.found.offsets.tolist(), hits.count, hits.more) == ([0, 3], 2, True)
 
 
@@ -149,7 +146,7 @@ def test_hits_stream_in_and_are_counted_beyond_the_limit() -> None:
     ],
 )
 def test_case_is_ignored_on_request(text: str, encoding: str, data: bytes, offsets: list[int]) -> None:
-    hits = search(BytesSource(data), [parse_text(text, encoding, match_case=False)], quiet)
+    hits = search(BytesSource(data), [parse_text(text, encoding, match_case=False)], no_progress)
     assert hits.found.offsets.tolist() == offsets
 
 
@@ -158,12 +155,12 @@ def test_expressions() -> None:
     data = b"shard_1 SHARD_22\nx\x00\x00\x00y" + bytes(40) + b"shard_333"
     every = list(re.finditer(rb"(?s)shard_\d+|\0{2,}.", data))
     for chunk in (7, 1000):
-        hits = search(BytesSource(data), [parse_expression(r"shard_\d+|\x00{2,}.")], quiet, chunk=chunk)
+        hits = search(BytesSource(data), [parse_expression(r"shard_\d+|\x00{2,}.")], no_progress, chunk=chunk)
         assert hits.found.offsets.tolist() == [match.start() for match in every]
         assert hits.found.sizes.tolist() == [len(match[0]) for match in every]
-    hit = find_next(BytesSource(data), [parse_expression("^x.*Y", match_case=False)], quiet, 0)
+    hit = find_next(BytesSource(data), [parse_expression("^x.*Y", match_case=False)], no_progress, 0)
     assert (hit.span, hit.around) == (Span("", 17, 22), False)
-    assert find_next(BytesSource(data), [parse_expression("a*")], quiet, 0).span == Span("", 2, 3), "never empty"
+    assert find_next(BytesSource(data), [parse_expression("a*")], no_progress, 0).span == Span("", 2, 3), "never empty"
     with pytest.raises(UsageError, match="invalid regular expression"):
         parse_expression("a{99999999999}")
 
@@ -188,13 +185,13 @@ def test_progress_covers_the_source_and_stops_the_search() -> None:
 def test_the_next_hit_and_the_one_before(chunk: int) -> None:
     source = BytesSource(b"..ab..ab..")
     pattern = [parse_text("ab")]
-    assert (find_next(source, pattern, quiet, 2, chunk=chunk) or ())[:2] == (Span("", 2, 4), False)
-    assert (find_next(source, pattern, quiet, 3, chunk=chunk) or ())[:2] == (Span("", 6, 8), False)
-    assert (find_next(source, pattern, quiet, 7, chunk=chunk) or ())[:2] == (Span("", 2, 4), True)
-    assert (find_next(source, pattern, quiet, 6, backward=True, chunk=chunk) or ())[:2] == (Span("", 2, 4), False)
-    assert (find_next(source, pattern, quiet, 2, backward=True, chunk=chunk) or ())[:2] == (Span("", 6, 8), True)
-    assert find_next(source, [parse_text("x")], quiet, 5, chunk=chunk) is None
-    assert find_next(BytesSource(b""), pattern, quiet, 0, chunk=chunk) is None
+    assert (find_next(source, pattern, no_progress, 2, chunk=chunk) or ())[:2] == (Span("", 2, 4), False)
+    assert (find_next(source, pattern, no_progress, 3, chunk=chunk) or ())[:2] == (Span("", 6, 8), False)
+    assert (find_next(source, pattern, no_progress, 7, chunk=chunk) or ())[:2] == (Span("", 2, 4), True)
+    assert (find_next(source, pattern, no_progress, 6, backward=True, chunk=chunk) or ())[:2] == (Span("", 2, 4), False)
+    assert (find_next(source, pattern, no_progress, 2, backward=True, chunk=chunk) or ())[:2] == (Span("", 6, 8), True)
+    assert find_next(source, [parse_text("x")], no_progress, 5, chunk=chunk) is None
+    assert find_next(BytesSource(b""), pattern, no_progress, 0, chunk=chunk) is None
 
 
 @pytest.mark.parametrize(
@@ -229,10 +226,10 @@ def test_the_widest_number_is_told(chunk: int) -> None:
     """The 32 and 16 bits inside a 64-bit number are not separate hits."""
     data = bytes(5) + (512).to_bytes(8, "big") + b"\x55" * 4 + (512).to_bytes(4, "little") + b"\x55"
     patterns = parse_numbers("512")
-    hits = search(BytesSource(data), patterns, quiet, chunk=chunk)
+    hits = search(BytesSource(data), patterns, no_progress, chunk=chunk)
     told = [(offset, patterns[number].name) for offset, _, number in zip(*hits.found, strict=True)]
     assert told == [(5, "u64 big-endian"), (17, "u32 little-endian")]
-    found = find_next(BytesSource(data), patterns, quiet, 6, chunk=chunk)
+    found = find_next(BytesSource(data), patterns, no_progress, 6, chunk=chunk)
     assert (found.span, found.pattern.name) == (Span("", 17, 21), "u32 little-endian")
     assert find_any(data, patterns).offsets.tolist() == [5, 17]
 
