@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QEvent, QObject, QTimer, QUrl, Signal
 from PySide6.QtGui import QAccessible, QAction, QDesktopServices
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -34,7 +34,7 @@ from shardscope.views.activity import JobDialog
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.layouts import lay, made
-from shardscope.widgets.plain_text import plain_label, tip
+from shardscope.widgets.plain_text import plain_label, question_box, tip
 from shardscope.widgets.wrap_text import WrapText
 
 LONGEST = 420
@@ -90,11 +90,7 @@ def ask(
     default: int = -1,
 ) -> QMessageBox:
     """Ask before something is lost by the first answer. Return gives answer number `default`; -1 is `stay`."""
-    icon, plain = QMessageBox.Icon.Question, Qt.TextFormat.PlainText
-    box = made(
-        QMessageBox(window), name, windowTitle=title, text=text, informativeText=detail, icon=icon, textFormat=plain
-    )
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box = question_box(window, name, title, text, detail)
     roles, buttons = QMessageBox.ButtonRole, []
     for number, (words, act) in enumerate(answers):
         buttons.append(box.addButton(words, roles.ActionRole if number else roles.DestructiveRole))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, QObject, QSize
@@ -22,6 +23,7 @@ from shardscope.tasks.form import FieldForm, FolderBox, side_button
 from shardscope.tasks.task_dialog import TaskDialog, thin_progress
 from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
+from shardscope.widgets.layouts import made
 from shardscope.widgets.table import Column, RowTable, TableModel, context_menu
 
 MOST_HITS = 10_000
@@ -73,12 +75,10 @@ class FindKeyDialog(TaskDialog):
         self._settings = settings
         self._job: Job | None = None
         self._found: deque[KeyHit] = deque()
-        self.key = QLineEdit(self._selected_key, self)
-        self.key.setObjectName("findKey")
+        self.key = made(QLineEdit(self._selected_key, self), "findKey", placeholderText=self.tr("Key, as text"))
         self.key.setFont(theme.fixed_font())
-        self.key.setPlaceholderText(self.tr("Key, as text"))
-        self.where = FolderBox(self._folders, self.tr("Choose the folder to search"), characters=30)
-        self.where.setObjectName("findKeyFolder")
+        where = FolderBox(self._folders, self.tr("Choose the folder to search"), characters=30)
+        self.where = made(where, "findKeyFolder")
         # Return opens the current row, so no button is the default.
         self.start = side_button(self.tr("&Find"), self._start, "findKeyStart")
         self.progress = thin_progress(self.tr("Progress of the search"))
@@ -218,8 +218,8 @@ class FindKeyDialog(TaskDialog):
 
     def _menu(self, row: int) -> QMenu:
         hit = self.model.things[row]
-        entries = ((self.tr("&Open"), lambda: self._open_hit(hit)), None)
-        return context_menu(self, (*entries, (self.tr("&Copy path"), lambda: copy_text(hit.path))))
+        copy = self.tr("&Copy path"), partial(copy_text, hit.path)
+        return context_menu(self, ((self.tr("&Open"), partial(self._open_hit, hit)), None, copy))
 
 
 class FindKeyTask(QObject):

@@ -27,7 +27,7 @@ from shardscope.widgets import fonts, playback
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
@@ -70,8 +70,7 @@ class TaskDialog(QDialog):
         self.is_closed = False
         self._checks: set[str] = set()
         self._soon = Debounce(self, self.preview, TYPING_MILLISECONDS)
-        self.setObjectName(self.name)
-        self.setWindowTitle(self.tr(self.words))
+        made(self, self.name, windowTitle=self.tr(self.words))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if self.modal:
             self.setWindowModality(Qt.WindowModality.WindowModal)
@@ -114,10 +113,7 @@ class TaskDialog(QDialog):
         self, words: str, slot: Callable[[], object], role: Role = Role.ActionRole, name: str = ""
     ) -> QPushButton:
         """Add a button; that with the accept role acts, and Return presses it."""
-        button = self.buttons.addButton(words, role)
-        button.setObjectName(name)
-        button.setAutoDefault(False)
-        button.setDefault(role is Role.AcceptRole)
+        button = made(self.buttons.addButton(words, role), name, autoDefault=False, default=role is Role.AcceptRole)
         button.clicked.connect(lambda _: slot())
         return button
 
@@ -239,9 +235,7 @@ class TaskDialog(QDialog):
 
     def raise_to(self, focus: QWidget) -> None:
         """Show the dialog beside the window; some desktops do not give the keyboard to a new window."""
-        self.show()
-        self.raise_()
-        self.activateWindow()
+        self.show_again()
         focus.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def show_page(self, page: QWidget, size: QSize | None = None) -> None:
@@ -267,11 +261,8 @@ def _dropped(event: QDropEvent) -> list[str]:
 
 
 def thin_progress(spoken: str) -> QProgressBar:
-    bar = QProgressBar()
-    bar.setTextVisible(False)
+    bar = made(QProgressBar(), accessibleName=spoken, textVisible=False, maximum=1)
     bar.setFixedHeight(8)
-    bar.setAccessibleName(spoken)
-    bar.setRange(0, 1)
     return bar
 
 
@@ -290,10 +281,7 @@ class ProgressPage(QWidget):
         self._job, self._words = job, words
         self.setObjectName("writingPage")
         self.title = large_elided(title, self)
-        self.bar = QProgressBar(self)
-        self.bar.setObjectName("writingBar")
-        self.bar.setAccessibleName(self.tr("Progress"))
-        self.bar.setTextVisible(False)
+        self.bar = made(QProgressBar(self), "writingBar", accessibleName=self.tr("Progress"), textVisible=False)
         self.state = plain_label("", "writingState")
         buttons = QDialogButtonBox(self)
         self.stop = buttons.addButton(self.tr("&Stop"), Role.DestructiveRole)
@@ -328,8 +316,7 @@ class ResultPage(QWidget):
         inner = QWidget(self)
         lay(QVBoxLayout(inner), self.verified, self.text, 1, spacing=10)
         area = scrolled(inner, "resultArea", self.tr("Summary"), self)
-        self.button = QPushButton(self.tr("&Close"), self)
-        self.button.setObjectName("resultClose")
+        self.button = made(QPushButton(self.tr("&Close"), self), "resultClose")
         self.button.clicked.connect(dialog.accept)
         self._buttons = buttons = QDialogButtonBox(self)
         buttons.addButton(self.button, Role.AcceptRole)

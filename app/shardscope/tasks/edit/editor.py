@@ -50,7 +50,7 @@ from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, px
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.table import Column, RowTable, TableModel
 from shardscope.widgets.tick_box import TickBox
@@ -172,10 +172,8 @@ class EditDialog(TaskDialog):
         self.refresh()
 
     def _file_field(self) -> QLineEdit:
-        line = QLineEdit(self)
-        line.setObjectName("edit_file")
-        line.setPlaceholderText(self.tr("Drop or choose files"))
-        line.setAcceptDrops(False)
+        hint = self.tr("Drop or choose files")
+        line = made(QLineEdit(self), "edit_file", placeholderText=hint, acceptDrops=False)
         line.textChanged.connect(self._typed)
         choose = partial(ask_files, self, self.tr("Choose files"), self.take_files)
         self.form.add(self.tr("&Files"), line, side_button(self.tr("&Choose…"), choose))

@@ -21,7 +21,7 @@ from shardscope.tasks.form import side_button
 from shardscope.tasks.new_shard.request import NewShardTarget
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder, ask_target, path_of
-from shardscope.widgets.layouts import keep_room, lay
+from shardscope.widgets.layouts import keep_room, lay, made
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
@@ -115,9 +115,7 @@ class TargetView(QWidget):
         self._suggested = ""
         self._chosen: bool | None = None
         self._state = TargetState(TargetStatus.FREE)
-        self.line = QLineEdit(self)
-        self.line.setObjectName("targetLine")
-        self.line.setAccessibleName(self.tr("Target of the new shard"))
+        self.line = made(QLineEdit(self), "targetLine", accessibleName=self.tr("Target of the new shard"))
         browse = side_button(self.tr("&Browse…"), self._ask, "targetBrowse", self.tr("Choose the file or folder"))
         self.one = QRadioButton(self.tr("One f&ile"), self)
         self.several = QRadioButton(self.tr("Fol&der of files"), self)
@@ -125,9 +123,8 @@ class TargetView(QWidget):
         self.several.setToolTip(self.tr("A data set: several files that share their keys"))
         self.one.setChecked(True)
         self.state = plain_label("", "targetState")
-        self.replace = TickBox(self.tr("Rep&lace it"), self)
-        self.replace.setObjectName("replaceTick")
-        self.replace.setToolTip(self.tr("Replaced only when the new shard is complete"))
+        doc = self.tr("Replaced only when the new shard is complete")
+        self.replace = made(TickBox(self.tr("Rep&lace it"), self), "replaceTick", toolTip=doc)
         keep_room(self.replace)
         path = lay(QHBoxLayout(), (self.line, 1), browse, spacing=8)
         ways = lay(QHBoxLayout(), self.one, self.several, 1, spacing=18)
