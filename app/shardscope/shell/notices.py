@@ -35,6 +35,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, question_box, tip
+from shardscope.widgets.playback import show_progress
 from shardscope.widgets.wrap_text import WrapText
 
 LONGEST = 420
@@ -157,14 +158,8 @@ class Notice(QFrame):
     def _cut(self, longest: int) -> None:
         self.label.set_text(cut_middle(self.text, longest), copied=self.text)
 
-    def set_progress(self, done: int, total: int) -> None:
-        # The total is 0 while it is unknown.
-        self.progress.setRange(0, 1000 if total else 0)
-        self.progress.setValue(1000 * done // total if total else 0)
-        self.progress.show()
-
     def height_at(self, width: int) -> int:
-        """Return the height for a width in pixels; arranges the buttons so that it is lowest."""
+        """Arrange the buttons so that the notice is lowest at a width in pixels; return its height."""
         layout, heights = self.layout(), {}
         assert layout is not None
         for way in _WAYS:
@@ -198,12 +193,7 @@ class Notice(QFrame):
 
     def _colour(self) -> None:
         colours = theme.of(self)
-        strong = {
-            NoticeTone.ERROR: colours.error,
-            NoticeTone.WARNING: colours.warning,
-            NoticeTone.NOTE: colours.note,
-            NoticeTone.SUCCESS: colours.ok,
-        }[self._tone]
+        strong = colours.ok if self._tone is NoticeTone.SUCCESS else getattr(colours, self._tone.name.lower())
         sheet = (
             f"#notice {{ background: {colours.raised.name()}; border: 1px solid {colours.border.name()};"
             f" border-left: 4px solid {strong.name()}; border-top-right-radius: 6px;"
@@ -361,7 +351,8 @@ class ExtractionNotices(QObject):
         if job in self._running:
             result, notice = self._running[job]
             notice.set_text(self._progress_text(result))
-            notice.set_progress(job.done_amount, job.total_amount)
+            show_progress(notice.progress, job)
+            notice.progress.show()
             self._notices.fit()
 
     def _progress_text(self, result: Result) -> str:
@@ -397,7 +388,7 @@ class ExtractionNotices(QObject):
         outcome.setToolTip(tip(f"{result.text}\n{where}"))
 
     def _mend(self, result: Result, remedy: Remedy) -> None:
-        """Apply a remedy to the extracted file, which may be in another tab."""
+        # The extracted file may be in another tab.
         if self._session.documents.show_shard(result.wanted.shard):
             self._session.remedy_wanted.emit(remedy)
 

@@ -75,10 +75,14 @@ class FindKeyDialog(TaskDialog):
         self._settings = settings
         self._job: Job | None = None
         self._found: deque[KeyHit] = deque()
-        self.key = made(QLineEdit(self._selected_key, self), "findKey", placeholderText=self.tr("Key, as text"))
+        ref, request = session.selection.ref, session.request
+        key = (ref.key if ref is not None and ref.key else session.lookup.walk.key) or ""
+        self.key = made(QLineEdit(key, self), "findKey", placeholderText=self.tr("Key, as text"))
         self.key.setFont(theme.fixed_font())
-        where = FolderBox(self._folders, self.tr("Choose the folder to search"), characters=30)
-        self.where = made(where, "findKeyFolder")
+        here = [] if not request.uri or request.is_remote else [str(Path(request.uri).absolute().parent)]
+        folders = list(dict.fromkeys([*here, *settings.searched_folders]))
+        self.where = FolderBox(folders, self.tr("Choose the folder to search"), characters=30)
+        self.where.setObjectName("findKeyFolder")
         # Return opens the current row, so no button is the default.
         self.start = side_button(self.tr("&Find"), self._start, "findKeyStart")
         self.progress = thin_progress(self.tr("Progress of the search"))
@@ -102,17 +106,6 @@ class FindKeyDialog(TaskDialog):
         self.resize(QSize(760, 460))
 
     # --- what is filled in ---
-
-    @property
-    def _selected_key(self) -> str:
-        ref = self.session.selection.ref
-        return (ref.key if ref is not None and ref.key else self.session.lookup.walk.key) or ""
-
-    @property
-    def _folders(self) -> list[str]:
-        request = self.session.request
-        open_one = [] if not request.uri or request.is_remote else [str(Path(request.uri).absolute().parent)]
-        return list(dict.fromkeys([*open_one, *self._settings.searched_folders]))
 
     @property
     def searching(self) -> bool:
@@ -192,8 +185,7 @@ class FindKeyDialog(TaskDialog):
         if job is self._job and not job.state.ended:
             self._drain()
             if job.total_amount > 0:
-                self.progress.setRange(0, job.total_amount)
-                self.progress.setValue(job.done_amount)
+                playback.show_progress(self.progress, job)
                 done = f"{job.done_amount:,}"
                 text = self.tr("{0} of {1} searched").format(done, plural(job.total_amount, "file"))
                 self.show_message(" · ".join(filter(None, (text, pace_text(job)))))

@@ -23,12 +23,13 @@ from shardcore import Cancelled
 from shardscope.session.display_text import error_text, pace_text
 from shardscope.session.jobs import Job, JobPriority, Pool, alive
 from shardscope.session.session import Session
-from shardscope.widgets import fonts, playback
+from shardscope.widgets import fonts
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label
+from shardscope.widgets.playback import show_progress
 from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
 
@@ -300,8 +301,7 @@ class ProgressPage(QWidget):
 
     def _changed(self, job: Job) -> None:
         if job is self._job and not job.state.ended:
-            self.bar.setRange(0, int(bool(job.total_amount) or playback.reduced()) * 1000)
-            self.bar.setValue(1000 * job.done_amount // max(job.total_amount, 1))
+            show_progress(self.bar, job)
             self.state.setText(" · ".join(filter(None, (self._words(), pace_text(job)))) or self.tr("Running …"))
 
 
