@@ -177,9 +177,7 @@ class CompactLayout(QObject):
             sign, meaning = self.tr("Answer ▴"), self.tr("Read the step and answer in the panel")
         else:
             sign, meaning = self.tr("Read ▴"), self.tr("Read the whole step in the panel")
-        self.toggle.setText(sign)
-        self.toggle.setToolTip(meaning)
-        self.toggle.setAccessibleName(meaning)
+        made(self.toggle, text=sign, toolTip=meaning, accessibleName=meaning)
 
     def _refresh(self, *_: object) -> None:
         self._update_toggle()

@@ -124,7 +124,6 @@ class EditTask:
 
     title: str
     help: str
-    act: str
     propose: Callable[[Shard, Job, tuple[Path, ...], dict[str, str]], Proposal]
     options: tuple[Option, ...] = ()
     takes_files: bool = False
@@ -159,7 +158,7 @@ class EditDialog(TaskDialog):
         sides = self._sides()
         self.takedown = TickBox(self.tr("Do not &keep the old bytes (takedown)"), self)
         self.kept = plain_label("", "editKept", wrap=True)
-        self.apply = self.add_button(task.act, self._act, Role.AcceptRole)
+        self.apply = self.add_button(task.title.partition(" ")[0], self._act, Role.AcceptRole)
         self.add_close()
         parts: list[QWidget | QLayout] = [self.title, help_, self.form, self.table, self.total, sides]
         parts += [self.takedown, self.kept]
@@ -366,22 +365,20 @@ class Editor(QObject):
         title = title_of(verb, back=back)
         help_ = QCoreApplication.translate("Verbs", verb.back_help if back else verb.help)
         options, takes_files = () if back else verb.options, verb.takes is EditSubject.FILES
-        return self._show(EditTask(title, help_, title.partition(" ")[0], work, options, takes_files))
+        return self._show(EditTask(title, help_, work, options, takes_files))
 
     def ask_bytes(self, changes: Sequence[Change]) -> EditDialog | None:
         if self._switch.why_not or not changes:
             return None
         help_ = self.tr("Overwrite bytes of the file. Checksums are not updated.")
         typed = tuple(changes)
-        title, act = self.tr("Write typed bytes"), self.tr("Write")
-        return self._show(EditTask(title, help_, act, lambda shard, *_: propose_bytes(shard, typed)))
+        return self._show(EditTask(self.tr("Write typed bytes"), help_, lambda shard, *_: propose_bytes(shard, typed)))
 
     def ask_undo(self) -> EditDialog | None:
         if self._session.shard is None:
             return None
         help_ = self.tr("Restore the bytes that it changed. The undo file is removed.")
-        title, act = self.tr("Undo the last edit"), self.tr("Undo")
-        return self._show(EditTask(title, help_, act, lambda shard, *_: propose_undo(shard)))
+        return self._show(EditTask(self.tr("Undo the last edit"), help_, lambda shard, *_: propose_undo(shard)))
 
     # --- undo and redo ---
 
