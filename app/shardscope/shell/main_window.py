@@ -530,9 +530,6 @@ def _learn_menu(w: MainWindow) -> Menu:
 
 
 def _help_menu(w: MainWindow) -> Menu:
-    def about() -> None:
-        about_box(w, w.actions_["format_page"]).open()
-
     rows: list[Row] = [
         MenuEntry("help", "&Help on this panel", w.teaching.show_help, "F1"),
         MenuEntry("shortcuts", "&Keyboard shortcuts", partial(w.palette_.open, scope=Scope.SHORTCUTS), "Ctrl+F1"),
@@ -541,7 +538,7 @@ def _help_menu(w: MainWindow) -> Menu:
         MenuEntry("glossary", "&Glossary", w.teaching.show_glossary),
         LINE,
         MenuEntry("welcome", "&Welcome page", w.session.documents.show_none, enabled=FILE_OPEN),
-        MenuEntry("about", "&About Shardscope", about),
+        MenuEntry("about", "&About Shardscope", lambda: about_box(w, w.actions_["format_page"]).open()),
     ]
     return Menu("&Help", rows)
 

@@ -284,9 +284,7 @@ class FieldForm(QFormLayout):
         self.fields: dict[str, OptionField] = {}
         self._reserved, self._helped = reserved, helped
         self.setContentsMargins(0, 0, 0, 0)
-        self.setHorizontalSpacing(12)
-        self.setVerticalSpacing(spacing)
-        self.setLabelAlignment(Qt.AlignmentFlag.AlignRight)
+        made(self, horizontalSpacing=12, verticalSpacing=spacing, labelAlignment=Qt.AlignmentFlag.AlignRight)
         self.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
 
     def add(self, words: str, field: QWidget, *beside: QWidget) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFont, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -26,7 +26,7 @@ from shardscope.session.session import Session
 from shardscope.widgets import fonts
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.fonts import LARGE, sized, weighted
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.playback import show_progress
@@ -119,8 +119,7 @@ class TaskDialog(QDialog):
         return button
 
     def add_close(self, kind: QDialogButtonBox.StandardButton = QDialogButtonBox.StandardButton.Cancel) -> None:
-        button = self.buttons.addButton(kind)
-        button.setAutoDefault(False)
+        button = made(self.buttons.addButton(kind), autoDefault=False)
         if kind is QDialogButtonBox.StandardButton.Close:
             # A list that has the keyboard keeps Escape from the dialog.
             button.setShortcut(QKeySequence(Qt.Key.Key_Escape))
@@ -285,14 +284,12 @@ class ProgressPage(QWidget):
         self.bar = made(QProgressBar(self), "writingBar", accessibleName=self.tr("Progress"), textVisible=False)
         self.state = plain_label("", "writingState")
         buttons = QDialogButtonBox(self)
-        self.stop = buttons.addButton(self.tr("&Stop"), Role.DestructiveRole)
+        self.stop = made(buttons.addButton(self.tr("&Stop"), Role.DestructiveRole), autoDefault=False)
         self.stop.clicked.connect(lambda _: self.stop.setEnabled(False))
         self.stop.clicked.connect(lambda _: job.cancel())
-        self.hide_button = buttons.addButton(self.tr("Run in &background"), Role.RejectRole)
+        self.hide_button = made(buttons.addButton(self.tr("Run in &background"), Role.RejectRole), autoDefault=False)
         self.hide_button.setToolTip(self.tr("Progress is shown in Activity"))
         self.hide_button.clicked.connect(lambda _: hide())
-        for button in (self.stop, self.hide_button):
-            button.setAutoDefault(False)
         lay(QVBoxLayout(self), self.title, self.bar, self.state, 1, buttons, margins=PAGE_MARGINS, spacing=10)
         dialog.show_page(self, SMALL_PAGE)
         self.hide_button.setFocus()
@@ -333,8 +330,6 @@ class ResultPage(QWidget):
 
 def large_elided(text: str, parent: QWidget) -> Elided:
     label = Elided(greedy=True, parent=parent)
-    font = sized(label.font(), LARGE)
-    font.setWeight(font.Weight.DemiBold)
-    label.setFont(font)
+    label.setFont(weighted(sized(label.font(), LARGE), QFont.Weight.DemiBold))
     label.set_text(text)
     return label

@@ -33,7 +33,7 @@ def lay(
 
 
 def made(widget: Made, name: str = "", **properties: Any) -> Made:
-    """Set the object name and Qt properties of a widget or action, such as `toolTip`."""
+    """Set the object name and Qt properties of a widget, action or layout, such as `toolTip`."""
     widget.setObjectName(name or widget.objectName())
     for key, value in properties.items():
         if not widget.setProperty(key, value):

@@ -12,7 +12,6 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication, QObject, QSize, QTimer, Signal
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import (
-    QButtonGroup,
     QHBoxLayout,
     QLabel,
     QLayout,
@@ -180,9 +179,6 @@ class EditDialog(TaskDialog):
 
     def _sides(self) -> QHBoxLayout:
         self.old, self.new = QRadioButton(self.tr("&Old bytes"), self), QRadioButton(self.tr("&New bytes"), self)
-        group = QButtonGroup(self)
-        for button in (self.old, self.new):
-            group.addButton(button)
         self.new.setChecked(True)
         self.new.toggled.connect(self._side_chosen)
         return lay(QHBoxLayout(), QLabel(self.tr("Show in the bytes view")), self.old, self.new, 1, spacing=14)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QSize, QTimer, Signal
-from PySide6.QtGui import QAction, QKeySequence, QMouseEvent, QResizeEvent
+from PySide6.QtGui import QAction, QFont, QKeySequence, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
@@ -39,7 +39,7 @@ from shardscope.tasks.new_shard.target import TargetState, TargetView, look, sug
 from shardscope.tasks.task_dialog import LOOK_MILLISECONDS, ProgressPage, ResultPage, Role, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.fonts import LARGE, px
+from shardscope.widgets.fonts import LARGE, px, weighted
 from shardscope.widgets.layouts import discard, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 
@@ -80,9 +80,7 @@ class _FormatRow(QFrame):
         self.setObjectName("formatRow")
         self.format = format
         self.button = QRadioButton(format.title, self)
-        font = self.button.font()
-        font.setWeight(font.Weight.DemiBold)
-        self.button.setFont(font)
+        self.button.setFont(weighted(self.button.font(), QFont.Weight.DemiBold))
         self.button.setAccessibleDescription(f"{writes.purpose} {writes.cannot}")
         self.setToolTip(self.tr("{0}: written as {1}").format(format.name, " ".join(format.suffixes)))
         self._muted = [plain_label(format.name), small_label(writes.cannot)]
@@ -166,8 +164,7 @@ class NewShardDialog(TaskDialog):
         self.outcome: ResultPage | None = None
         self._refused, self._final = "", True
         self._planned: tuple[NewShardJob, Planned] | None = None
-        self._clock = QTimer(self)
-        self._clock.setInterval(LOOK_MILLISECONDS)
+        self._clock = QTimer(self, interval=LOOK_MILLISECONDS)
         self._clock.timeout.connect(self._show_busy)
         self.contents = ContentsView(paths, folder, self) if shard is None else None
         self.formats = FormatList(formats, self)

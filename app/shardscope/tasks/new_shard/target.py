@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLineEdit, QRadioButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QRadioButton, QVBoxLayout, QWidget
 
 from shardcore.model.text import plural
 from shardcore.shards.format import Format
@@ -130,9 +130,7 @@ class TargetView(QWidget):
         ways = lay(QHBoxLayout(), self.one, self.several, 1, spacing=18)
         there = lay(QHBoxLayout(), self.state, self.replace, 1, spacing=14)
         lay(QVBoxLayout(self), path, ways, there, spacing=7)
-        group = QButtonGroup(self)
         for button in (self.one, self.several):
-            group.addButton(button)
             button.clicked.connect(lambda _: setattr(self, "_chosen", self.folder))
         for signal in (self.line.textChanged, self.several.toggled, self.replace.toggled):
             signal.connect(lambda _: self.changed.emit())
