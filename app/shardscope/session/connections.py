@@ -87,11 +87,10 @@ def from_json(text: str) -> RemoteOptions | None:
 def login_text(text: str) -> str:
     try:
         found = json.loads(text)
-        usual = found.get("who") == _AS_USUAL
-        who = LoginKind.ANONYMOUS if usual else LoginKind(found.get("who", "anonymous"))
+        who = "" if found.get("who") == _AS_USUAL else LoginKind(found.get("who", "anonymous")).value
     except (ValueError, AttributeError):
         return ""
-    words = "" if usual else f"profile {found['profile']}" if found.get("profile") else who.value
+    words = f"profile {found['profile']}" if who and found.get("profile") else who
     return ", ".join(str(one) for one in (words, found.get("endpoint_url")) if one)
 
 

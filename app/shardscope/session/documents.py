@@ -189,7 +189,6 @@ class Documents(QObject):
     request_log_changed = Signal(object)
 
     read_failed = Signal(object)
-    """Carries the error of a job of the current document."""
     recovered = Signal()
     """A job of the current document has succeeded although its source had trouble before."""
     message = Signal(object)
@@ -197,9 +196,7 @@ class Documents(QObject):
     troubled = Signal(object, object)
     succeeded = Signal(object)
     remedy_wanted = Signal(object)
-    """Carries the `Remedy` whose button was clicked."""
     costly = Signal(object)
-    """Carries a `CostlyRead`: the user must be asked."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)

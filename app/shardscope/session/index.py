@@ -52,7 +52,6 @@ class DocumentIndex(QObject):
         return 0 if shard is None or shard.loaded else index_size(shard) or 0
 
     def want(self) -> None:
-        """Load the index; the user is asked first if it is large and remote."""
         if self._documents.current.shard is not None:
             what = self.tr("Reading the index")
             self._documents.with_consent(what, self.bytes_ahead, self.load, much=AUTO_INDEX_BYTES)

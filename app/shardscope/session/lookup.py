@@ -161,7 +161,6 @@ class KeyLookup(QObject):
         )
 
     def follow(self, walk: TraceWalk) -> None:
-        """Show a lookup that was made elsewhere, at its step."""
         if self._documents.current.shard is not None:
             self._set_walk(replace(walk, step=-1))
             self.go_to_step(max(walk.step, 0))

@@ -36,7 +36,6 @@ class SessionNotes(QObject):
     """Notes on the open file; read-only in a sandbox. `book` is None while they are read, and after an error."""
 
     changed = Signal()
-    """The notes or the names of their fields changed."""
     added = Signal(object)
 
     def __init__(self, documents: Documents, index: DocumentIndex) -> None:

@@ -103,8 +103,6 @@ def _ref(shard: Shard, row: int | None) -> ObjectRef | None:
 
 
 class History:
-    """Selections of a document, to go back and forward."""
-
     def __init__(self) -> None:
         self._places: list[Selection] = []
         self._at = -1

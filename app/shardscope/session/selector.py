@@ -63,19 +63,18 @@ class Selector(QObject):
     # --- selecting ---
 
     def select_span(self, span: Span, origin: object = None, *, remember: bool = True) -> None:
-        """Select bytes (an empty span is a position)."""
-        self._select(Selection(span, origin=origin), remember)
+        self._select(Selection(span, origin=origin), remember=remember)
 
-    def select_row(self, row: int, origin: object = None, *, remember: bool = True) -> None:
+    def select_row(self, row: int, origin: object = None) -> None:
         listing = self._documents.current.listing
         if row >= 0 and (listing is None or row < len(listing)):
-            self._select(Selection(None, row, origin=origin), remember)
+            self._select(Selection(None, row, origin=origin))
 
-    def select_node(self, path: tuple[Node, ...], origin: object = None, *, remember: bool = True) -> None:
+    def select_node(self, path: tuple[Node, ...], origin: object = None) -> None:
         if len(path) == 1:
-            self._select(Selection(None, None, path, complete=True, origin=origin), remember)
+            self._select(Selection(None, None, path, complete=True, origin=origin))
         elif path:
-            self._select(Selection(path[-1].span, None, path, origin=origin), remember)
+            self._select(Selection(path[-1].span, None, path, origin=origin))
 
     def select_nothing(self, origin: object = None) -> None:
         self._select(Selection(complete=True, origin=origin), remember=False)
@@ -100,7 +99,7 @@ class Selector(QObject):
             place = history.go(step)
             self._select(replace(place, complete=place.is_file, origin=self), remember=False)
 
-    def _select(self, chosen: Selection, remember: bool) -> None:
+    def _select(self, chosen: Selection, *, remember: bool = True) -> None:
         document = self._documents.current
         if document.shard is None:
             return

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import Depth, Objects, Report, Shard, SourceError, UsageError, detect, open_inside
+from shardcore import Cancelled, Depth, Objects, Report, Shard, SourceError, UsageError, detect, open_inside
 from shardcore.model.inside_path import InsideStep
 from shardcore.model.text import short
+from shardcore.shards.format import Format
 from shardcore.shards.inner_source import source_inside
+from shardcore.shards.registry import all_formats
 from shardscope.session.documents import Document, Documents, IndexState, OpenFailure
 from shardscope.session.index import DocumentIndex, verifying
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
@@ -26,7 +28,6 @@ __all__ = ["IndexState", "OpenFailure", "Session"]
 
 class VerificationRun(QObject):
     changed = Signal(object)
-    """Carries the `Report`, or None."""
     running_changed = Signal(object)
     """Carries the job that verifies, or None when it ended."""
 
@@ -94,7 +95,6 @@ class Session(QObject):
     typed_changed = Signal()
     """The shard with typed bytes, which jobs read, has changed."""
     notation_changed = Signal()
-    """The notation of offsets changed: decimal or hexadecimal."""
     member_damaged = Signal(object, object)
     """Carries the name of a shard of a data set, and the `FormatError` that prevents showing its bytes."""
     tab_wanted = Signal(object, object)
@@ -173,6 +173,18 @@ class Session(QObject):
             self.typed_changed.emit()
             self.index.refresh()
         self.selector.resolve_again()
+
+    def with_formats(self, show: Callable[[Sequence[Format]], object], owner: object) -> Job:
+        """Call `show` with all formats, from a job: the first call imports them."""
+
+        def done(formats: Sequence[Format] | None, error: BaseException | None) -> None:
+            if formats is not None:
+                show(formats)
+            elif error is not None and not isinstance(error, Cancelled):
+                self.report_error(self.tr("Cannot list the formats"), error)
+
+        key = "formats", owner
+        return self.jobs.submit(lambda _: all_formats(), key=key, priority=JobPriority.SCREEN, done=done)
 
     def open_inside(
         self, what: int | InsideStep, *more: InsideStep, otherwise: Callable[[], object] | None = None

@@ -108,7 +108,6 @@ class DocumentWatch(QObject):
         self._announce(None)
 
     def announce(self) -> None:
-        """Announce the trouble of a document that is shown again, and check its file."""
         self._start()
         self._announce(self._documents.current.trouble)
         self.check()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from PySide6.QtCore import QCoreApplication, QObject
@@ -115,15 +116,8 @@ class WindowActions(QObject):
         """Return actions that open or close a panel, for a menu. Actions that only show one have the keys."""
         rows = []
         for panel in docks.panels:
-            go = self.add(
-                MenuEntry(
-                    f"panel {panel.name}",
-                    f"&{panel.shown_title}",
-                    lambda name=panel.name: docks.show(name, focus=True),
-                    panel.shortcut,
-                    FILE_OPEN,
-                )
-            )
+            show = partial(docks.show, panel.name, focus=True)
+            go = self.add(MenuEntry(f"panel {panel.name}", f"&{panel.shown_title}", show, panel.shortcut, FILE_OPEN))
             go.setProperty("group", self.tr("Panels"))
             self._window.addAction(go)
             toggle = docks.by_name[panel.name].toggleViewAction()
@@ -139,7 +133,7 @@ def _translated(text: str) -> str:
 
 
 def part_mnemonics(menu: QMenu | QMenuBar) -> None:
-    """Assign distinct mnemonic letters to menu entries that share one, recursively."""
+    """Assign distinct mnemonic letters to menu entries that share one."""
     taken: set[str] = set()
     for action in menu.actions():
         if isinstance(inner := action.menu(), QMenu):

@@ -36,9 +36,7 @@ class StepLine(QWidget):
         self.counter = Elided()
         self.title = Elided(greedy=True)
         self.title.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        font = self.title.font()
-        font.setBold(True)
-        self.title.setFont(font)
+        self.title.setFont(fonts.weighted(self.title.font()))
         turning = lay(QHBoxLayout(), self.back, self.counter, self.next, spacing=4, margins=(0, 0, 6, 0))
         lay(QHBoxLayout(self), turning, (self.title, 1), self.answer, spacing=4)
         self.hide()
@@ -177,9 +175,7 @@ class CompactLayout(QObject):
             sign, meaning = self.tr("Answer ▴"), self.tr("Read the step and answer in the panel")
         else:
             sign, meaning = self.tr("Read ▴"), self.tr("Read the whole step in the panel")
-        self.toggle.setText(sign)
-        self.toggle.setToolTip(meaning)
-        self.toggle.setAccessibleName(meaning)
+        made(self.toggle, text=sign, toolTip=meaning, accessibleName=meaning)
 
     def _refresh(self, *_: object) -> None:
         self._update_toggle()

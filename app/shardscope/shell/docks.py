@@ -33,7 +33,7 @@ from shardcore import DataSet, Shard
 from shardscope.learning.drawings.drawing_request import LEAST_WIDTH
 from shardscope.session.session import Session
 from shardscope.shell.bars import close_button
-from shardscope.shell.keyboard import press_focused
+from shardscope.shell.keyboard import accepts_tab, press_focused
 from shardscope.shell.notices import Notices
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import Settings
@@ -41,7 +41,7 @@ from shardscope.views.hex.panel import HexPanel
 from shardscope.views.places import KeySpaceCards
 from shardscope.widgets import fonts
 from shardscope.widgets.deferred_signals import Debounce
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 
 W = TypeVar("W", bound=QWidget)
 
@@ -117,9 +117,8 @@ class _Tall(QScrollArea):
     def __init__(self, part: QWidget, high: int) -> None:
         super().__init__()
         self._part, self._high = part, high
-        self.setFrameShape(QFrame.Shape.NoFrame)
+        made(self, frameShape=QFrame.Shape.NoFrame, focusPolicy=Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setWidget(part)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -204,7 +203,8 @@ class _Dock(QDockWidget):
         self.frame.part.setFocus(Qt.FocusReason.ShortcutFocusReason)
         if not self.has_keyboard():
             # The usual focus widget is not visible now, such as a table without rows.
-            _focus_something(self)
+            first = next((part for part in self.widget().findChildren(QWidget) if accepts_tab(part)), self)
+            first.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
 
 class PanelDocks(QObject):
@@ -242,8 +242,7 @@ class PanelDocks(QObject):
         self._plain: dict[Area | QDockWidget, float] = {}
         self._pressed_at: dict[Area | QDockWidget, int] = {}
         window.installEventFilter(self)
-        window.setAnimated(False)
-        window.setDockNestingEnabled(True)
+        made(window, animated=False, dockNestingEnabled=True)
         window.setDockOptions(window.dockOptions() | QMainWindow.DockOption.GroupedDragging)
         window.setTabPosition(Area.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         window.setCorner(Qt.Corner.BottomLeftCorner, Area.LeftDockWidgetArea)
@@ -515,12 +514,9 @@ class PanelDocks(QObject):
         mates = self._window.tabifiedDockWidgets(dock) if self._is_seen(dock) else []
         before = next((one for one in reversed(self._recent) if one in mates and not one.isHidden()), None)
         if before is not None:
-            QTimer.singleShot(0, self, partial(self._return_to, before, dock.has_keyboard()))
-
-    def _return_to(self, dock: _Dock, keyboard: bool) -> None:
-        dock.raise_()
-        if keyboard:
-            dock.take_keyboard()
+            QTimer.singleShot(0, self, before.raise_)
+            if dock.has_keyboard():
+                QTimer.singleShot(0, self, before.take_keyboard)
 
     def in_front(self, name: str) -> bool:
         """Return whether a dock is visible; Qt moves docks behind a tab out of the window."""
@@ -753,12 +749,3 @@ def _folded(size: QSize) -> QSize:
 
 def _is_small(size: QSize) -> bool:
     return size.width() < fonts.px(NARROW) or size.height() < fonts.px(LOW)
-
-
-def _focus_something(dock: QDockWidget) -> None:
-    for part in dock.widget().findChildren(QWidget):
-        takes = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.focusProxy() is None
-        if takes and part.isVisible() and part.isEnabled():
-            part.setFocus(Qt.FocusReason.ShortcutFocusReason)
-            return
-    dock.setFocus(Qt.FocusReason.ShortcutFocusReason)

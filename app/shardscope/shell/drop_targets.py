@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 
 from shardscope.widgets import theme
-from shardscope.widgets.fonts import TITLE, sized
+from shardscope.widgets.fonts import TITLE, sized, weighted
 from shardscope.widgets.layouts import made
 
 GAP = 16
@@ -126,9 +126,7 @@ class DropTargets(QWidget):
 
     def _paint_words(self, painter: QPainter, rect: QRectF, place: DropTarget, colours: theme.Palette) -> None:
         title, doc = place.value
-        large = sized(self.font(), TITLE)
-        large.setBold(True)
-        painter.setFont(large)
+        painter.setFont(weighted(sized(self.font(), TITLE)))
         painter.setPen(colours.text)
         upper = rect.adjusted(0, 0, 0, -rect.height() / 2)
         painter.drawText(upper, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, title)

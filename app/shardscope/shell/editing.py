@@ -38,6 +38,7 @@ from shardscope.views.hex.state import ByteEdits
 from shardscope.views.inspector.panel import Numbers
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.widgets.file_dialogs import ask_target
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import tip
 
 
@@ -80,7 +81,8 @@ class SandboxShell(QObject):
         actions = self.actions
         actions.leave_wanted.connect(lambda: self.sandbox.switch(False))
         actions.switch.triggered.connect(self._show_panel)
-        actions.to_bits.triggered.connect(lambda _: self._go(panel.to_bits))
+        for slot in (show, panel.to_bits):
+            actions.to_bits.triggered.connect(lambda _=False, slot=slot: slot())
         self.salvaging = RecoverTask(session, window)
         self.salvaging.written.connect(self._salvaged)
         actions.salvage.triggered.connect(lambda _: self.salvaging.ask())
@@ -120,10 +122,6 @@ class SandboxShell(QObject):
     def _show_panel(self, _: bool) -> None:
         if self.sandbox.on or not self.sandbox.why_not:
             self.show()
-
-    def _go(self, focus: Callable[[], object]) -> None:
-        self.show()
-        focus()
 
     # --- leaving ---
 
@@ -166,10 +164,7 @@ class SandboxShell(QObject):
     def ask_save(self) -> QFileDialog:
         name = Path(self._session.request.name)
         title, proposed = self.tr("Save the sandbox as a copy"), f"{name.stem}.broken{name.suffix}"
-
-        def save(path: str) -> None:
-            self.save_to(Path(path), agreed=True)
-
+        save = lambda path: self.save_to(Path(path), agreed=True)  # noqa: E731
         dialog = ask_target(self._window, title, save, start=str(self._session.request.folder), name=proposed)
         dialog.setObjectName("saveSandbox")
         return dialog
@@ -410,7 +405,6 @@ class EditShell(QObject):
 
     @property
     def edits(self) -> ByteEdits | None:
-        """Target of edits; None if the file is read-only."""
         if self._sandbox.on:
             return self._sandbox
         return self.typed if self.typed.possible and self.editor.sheet is None else None
@@ -455,19 +449,15 @@ class EditShell(QObject):
         if edits is None or self._bytes.state.name:
             self._refuse(self._why_not())
             return
+        size = self._bytes.state.layout.size
         try:
             pieces, what = make()
-            self._check_room(pieces)
+            if wrong := next(((start, data) for start, data in pieces if start + len(data) > size), None):
+                raise UsageError(f"{plural(len(wrong[1]), 'byte')} do not fit: only {size - wrong[0]:,} left")
         except ShardError as error:
             self._session.say(error_text(error), failed=True)
             return
         edits.put(pieces, what)
-
-    def _check_room(self, pieces: list[tuple[int, bytes]]) -> None:
-        size = self._bytes.state.layout.size
-        for start, data in pieces:
-            if start + len(data) > size:
-                raise UsageError(f"{plural(len(data), 'byte')} do not fit: only {size - start:,} left")
 
     def paste(self) -> None:
         """Overwrite bytes with the clipboard: text if the text column has the caret, else hex."""
@@ -531,10 +521,8 @@ class EditShell(QObject):
         self._put(make)
 
     def _ask(self, name: str, title: str, text: str, value: str, take: Callable[[str], None]) -> QInputDialog:
-        dialog = QInputDialog(self._window)
-        dialog.setObjectName(name)
+        dialog = made(QInputDialog(self._window), name, windowTitle=title)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setWindowTitle(title)
         dialog.setInputMode(QInputDialog.InputMode.TextInput)
         dialog.setLabelText(text)
         dialog.setTextValue(value)

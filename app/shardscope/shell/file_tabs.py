@@ -85,14 +85,9 @@ class FileTabs(QTabBar):
         super().__init__(parent)
         self._session = session
         self._shown: list[Document] = []
-        made(self, "fileTabs", accessibleName=self.tr("Open files"))
-        self.setMovable(True)
-        self.setExpanding(False)
-        self.setDocumentMode(True)
-        self.setDrawBase(False)
-        self.setUsesScrollButtons(True)
+        made(self, "fileTabs", accessibleName=self.tr("Open files"), focusPolicy=Qt.FocusPolicy.TabFocus)
+        made(self, movable=True, expanding=False, documentMode=True, drawBase=False, usesScrollButtons=True)
         self.setElideMode(Qt.TextElideMode.ElideMiddle)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSelectionBehaviorOnRemove(QTabBar.SelectionBehavior.SelectPreviousTab)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.currentChanged.connect(self._chosen)
@@ -330,12 +325,9 @@ class TabMemory(QObject):
         """Save the open files; addresses with login or signature are left out."""
         if not self._settings.restores_tabs:
             return
-        entries = []
-        for document in self._session.documents.all:
-            entry = _entry(document.request, self._place_in(document))
-            if entry is not None:
-                entries.append({**entry, "current": document is self._session.document})
-        self._settings.tabs = entries
+        found = [(one, _entry(one.request, self._place_in(one))) for one in self._session.documents.all]
+        shown = self._session.document
+        self._settings.tabs = [{**entry, "current": one is shown} for one, entry in found if entry is not None]
 
     def _place_in(self, document: Document) -> int:
         shown = document is self._session.document
@@ -351,8 +343,7 @@ class TabMemory(QObject):
         if not entries:
             return
 
-        def there(_: object) -> list[bool]:
-            return [_is_there(entry["uri"]) for entry in entries]
+        there = lambda _: [_is_there(entry["uri"]) for entry in entries]  # noqa: E731
 
         def done(found: list[bool] | None, error: BaseException | None) -> None:
             if found is None:

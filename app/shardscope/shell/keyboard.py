@@ -27,6 +27,11 @@ def press_focused(window: QWidget, event: QKeyEvent) -> bool:
     return True
 
 
+def accepts_tab(part: QWidget) -> bool:
+    takes = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.focusProxy() is None
+    return bool(takes) and part.isVisible() and part.isEnabled()
+
+
 class Keyboard(QObject):
     def __init__(self, session: Session, window: QMainWindow) -> None:
         super().__init__(window)
@@ -100,12 +105,12 @@ class Keyboard(QObject):
         return order
 
     def _takes_tab(self, part: QWidget) -> bool:
-        takes = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.focusProxy() is None
         if isinstance(part, QRadioButton) and not part.isChecked():
             # In a group of radio buttons, Tab stops only at the checked one.
             group = [one for one in self._window.findChildren(QRadioButton) if one.parent() is part.parent()]
-            takes = takes and not any(one.isChecked() for one in group)
-        return bool(takes) and part.isVisible() and part.isEnabled() and part.window() is self._window
+            if any(one.isChecked() for one in group):
+                return False
+        return accepts_tab(part) and part.window() is self._window
 
 
 def toggle_full_screen(window: QWidget) -> None:

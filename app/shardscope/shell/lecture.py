@@ -191,11 +191,10 @@ class LectureScreen(QWidget):
         self.drawing = self.drawings.view
         self.drawing.fits = True
         self.drawing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.bytes = made(HexView(self._pages, self), "lectureBytes")
+        self.bytes, hidden = made(HexView(self._pages, self), "lectureBytes"), Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        made(self.bytes, verticalScrollBarPolicy=hidden, horizontalScrollBarPolicy=hidden)
         self.bytes.set_column(False)
         self.bytes.state.set_row_width(16)
-        self.bytes.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.bytes.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         for view in (self.drawing, self.bytes):
             view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its keys are those of the lecture
         self.counter = plain_label(name="lectureCounter")

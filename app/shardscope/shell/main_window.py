@@ -135,7 +135,6 @@ class Appearance(QObject):
         self.notation_changed.emit()
 
     def remember_bytes(self, bytes_: HexPanel) -> None:
-        """Apply the settings of the bytes, and keep their changes."""
         settings = self._settings
         bytes_.state.set_zoom(settings.bytes_zoom)
         bytes_.overview.set_schematic(settings.schematic)
@@ -369,10 +368,7 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def stop_jobs(self) -> None:
-        """Cancel every job in *Activity*."""
-        for job in self.jobs.open_jobs:
-            if job.title:
-                job.cancel()
+        self.jobs.cancel_where(lambda job: bool(job.title))
 
     def start_lecture(self, *, full: bool = True) -> LectureScreen:
         zooms = [self.actions_[name] for name in ("zoom_in", "zoom_out", "zoom_100")]
@@ -534,9 +530,6 @@ def _learn_menu(w: MainWindow) -> Menu:
 
 
 def _help_menu(w: MainWindow) -> Menu:
-    def about() -> None:
-        about_box(w, w.actions_["format_page"]).open()
-
     rows: list[Row] = [
         MenuEntry("help", "&Help on this panel", w.teaching.show_help, "F1"),
         MenuEntry("shortcuts", "&Keyboard shortcuts", partial(w.palette_.open, scope=Scope.SHORTCUTS), "Ctrl+F1"),
@@ -545,7 +538,7 @@ def _help_menu(w: MainWindow) -> Menu:
         MenuEntry("glossary", "&Glossary", w.teaching.show_glossary),
         LINE,
         MenuEntry("welcome", "&Welcome page", w.session.documents.show_none, enabled=FILE_OPEN),
-        MenuEntry("about", "&About Shardscope", about),
+        MenuEntry("about", "&About Shardscope", lambda: about_box(w, w.actions_["format_page"]).open()),
     ]
     return Menu("&Help", rows)
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QEvent, QObject, QTimer, QUrl, Signal
 from PySide6.QtGui import QAccessible, QAction, QDesktopServices
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -34,7 +34,8 @@ from shardscope.views.activity import JobDialog
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.layouts import lay, made
-from shardscope.widgets.plain_text import plain_label, tip
+from shardscope.widgets.plain_text import plain_label, question_box, tip
+from shardscope.widgets.playback import show_progress
 from shardscope.widgets.wrap_text import WrapText
 
 LONGEST = 420
@@ -90,11 +91,7 @@ def ask(
     default: int = -1,
 ) -> QMessageBox:
     """Ask before something is lost by the first answer. Return gives answer number `default`; -1 is `stay`."""
-    icon, plain = QMessageBox.Icon.Question, Qt.TextFormat.PlainText
-    box = made(
-        QMessageBox(window), name, windowTitle=title, text=text, informativeText=detail, icon=icon, textFormat=plain
-    )
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box = question_box(window, name, title, text, detail)
     roles, buttons = QMessageBox.ButtonRole, []
     for number, (words, act) in enumerate(answers):
         buttons.append(box.addButton(words, roles.ActionRole if number else roles.DestructiveRole))
@@ -161,14 +158,8 @@ class Notice(QFrame):
     def _cut(self, longest: int) -> None:
         self.label.set_text(cut_middle(self.text, longest), copied=self.text)
 
-    def set_progress(self, done: int, total: int) -> None:
-        # The total is 0 while it is unknown.
-        self.progress.setRange(0, 1000 if total else 0)
-        self.progress.setValue(1000 * done // total if total else 0)
-        self.progress.show()
-
     def height_at(self, width: int) -> int:
-        """Return the height for a width in pixels; arranges the buttons so that it is lowest."""
+        """Arrange the buttons so that the notice is lowest at a width in pixels; return its height."""
         layout, heights = self.layout(), {}
         assert layout is not None
         for way in _WAYS:
@@ -202,12 +193,7 @@ class Notice(QFrame):
 
     def _colour(self) -> None:
         colours = theme.of(self)
-        strong = {
-            NoticeTone.ERROR: colours.error,
-            NoticeTone.WARNING: colours.warning,
-            NoticeTone.NOTE: colours.note,
-            NoticeTone.SUCCESS: colours.ok,
-        }[self._tone]
+        strong = colours.ok if self._tone is NoticeTone.SUCCESS else getattr(colours, self._tone.name.lower())
         sheet = (
             f"#notice {{ background: {colours.raised.name()}; border: 1px solid {colours.border.name()};"
             f" border-left: 4px solid {strong.name()}; border-top-right-radius: 6px;"
@@ -365,7 +351,8 @@ class ExtractionNotices(QObject):
         if job in self._running:
             result, notice = self._running[job]
             notice.set_text(self._progress_text(result))
-            notice.set_progress(job.done_amount, job.total_amount)
+            show_progress(notice.progress, job)
+            notice.progress.show()
             self._notices.fit()
 
     def _progress_text(self, result: Result) -> str:
@@ -401,7 +388,7 @@ class ExtractionNotices(QObject):
         outcome.setToolTip(tip(f"{result.text}\n{where}"))
 
     def _mend(self, result: Result, remedy: Remedy) -> None:
-        """Apply a remedy to the extracted file, which may be in another tab."""
+        # The extracted file may be in another tab.
         if self._session.documents.show_shard(result.wanted.shard):
             self._session.remedy_wanted.emit(remedy)
 

@@ -22,7 +22,6 @@ from shardcore import Cancelled, Depth, Report, Severity, Shard, Span
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import plural
 from shardcore.shards.format import Format
-from shardcore.shards.registry import all_formats
 from shardscope.session.display_text import grouped
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import OpenRequest
@@ -137,11 +136,7 @@ class OpenAs(QObject):
         return self._ask(self._session.request, self._session.shard) if self._session.shard is not None else None
 
     def _ask(self, request: OpenRequest, shard: Shard | None) -> Job:
-        def done(formats: Sequence[Format] | None, error: BaseException | None) -> None:
-            if formats is None:
-                if error is not None and not isinstance(error, Cancelled):
-                    self._session.report_error(self.tr("Cannot list the formats"), error)
-                return
+        def show(formats: Sequence[Format]) -> None:
             first = request
             if request.uri and shard is None and request.format is None:
                 # The dialog is shown because a specification is missing: preselect the format that needs one.
@@ -151,10 +146,7 @@ class OpenAs(QObject):
             dialog.chosen.connect(self._chosen)
             dialog.open()
 
-        # In a job: the first call imports all formats.
-        return self._session.jobs.submit(
-            lambda _: all_formats(), key=("formats", self), priority=JobPriority.SCREEN, done=done
-        )
+        return self._session.with_formats(show, self)
 
     def _chosen(self, request: OpenRequest) -> None:
         if not may_be_link(request.uri):

@@ -92,7 +92,6 @@ class FileOpener(QObject):
         self.open_files([(path, None) for path in paths])
 
     def open_then(self, uri: str, then: Callable[[Shard], object]) -> None:
-        """Open a path, and call `then` with the shard once it is shown."""
         self._next, before = (uri, then), self._session.document
         self.open(uri)
         if self._session.shard is not None and self._session.uri == uri and self._session.document is not before:
@@ -215,7 +214,6 @@ class ErrorNotices(QObject):
         self._notices.add_notice(text, tone, action=ACTIONS[helps] if helps else "", do=do)
 
     def _member_damaged(self, name: str, error: FormatError) -> None:
-        """Offer to open a damaged shard of a data set on its own, where its intact parts are shown."""
         shard = self._session.shard
         if not isinstance(shard, DataSet):
             return
@@ -281,7 +279,6 @@ class ErrorNotices(QObject):
         return ACTIONS[Remedy.REOPEN if remedy is Remedy.REOPEN else Remedy.AGAIN], again
 
     def _show_damage(self, *_: object) -> None:
-        """Show the damage of the open shard, once per damage."""
         shard = self._session.shard
         damage = shard.damage if shard is not None else None
         if shard is None or damage is None or damage is self._shown_damage:
@@ -346,7 +343,6 @@ class Quitting(QObject):
         self._window.close()
 
     def may_close(self) -> bool:
-        """Return whether the window may be closed now; else the user is asked."""
         session = self._session
         if not self._ends and (unsaved := session.documents.unsaved_document) is not None:
             session.documents.show(unsaved)

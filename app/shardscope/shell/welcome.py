@@ -33,7 +33,7 @@ from shardscope.startup.settings import Settings
 from shardscope.views.hex.status import Legend
 from shardscope.views.places import PlaceList, PlaceModel, recent_places
 from shardscope.widgets import theme
-from shardscope.widgets.fonts import SMALL, TITLE, px, sized, zoom
+from shardscope.widgets.fonts import SMALL, TITLE, px, sized, weighted, zoom
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.sample_names import sample_title
@@ -311,9 +311,7 @@ class Welcome(QScrollArea):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        font = sized(self.title.font(), TITLE)
-        font.setBold(True)
-        self.title.setFont(font)
+        self.title.setFont(weighted(sized(self.title.font(), TITLE)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -108,9 +108,7 @@ class Settings:
     reduced_motion = _Setting(_off)
     decimal_offsets = _Setting(_off)
     play_speed = _Setting(_factor)
-    """Playback speed of lookup steps, as a factor."""
     zoom = _Setting(_factor)
-    """Zoom factor of the window; 1 is 100 %."""
     bytes_zoom = _Setting(_factor)
     """Zoom factor of the bytes, relative to `zoom`."""
     lecture_dark = _Setting(_off)

@@ -275,10 +275,7 @@ class SingleWindow(QObject):
             guest.setReadBufferSize(LONGEST + 1)
             guest.readyRead.connect(self._read)
             guest.disconnected.connect(self._left)
-            clock = QTimer(guest)
-            clock.setSingleShot(True)
-            clock.timeout.connect(self._grew_silent)
-            clock.start(PATIENCE_MILLISECONDS)
+            QTimer.singleShot(PATIENCE_MILLISECONDS, guest, guest.abort)
             self._take(guest)
 
     def _read(self) -> None:
@@ -304,12 +301,6 @@ class SingleWindow(QObject):
         guest.flush()
         guest.disconnectFromServer()
         self.wanted.emit(files)
-
-    def _grew_silent(self) -> None:
-        clock = self.sender()
-        guest = clock.parent()
-        if isinstance(guest, QLocalSocket):
-            guest.abort()
 
     def _left(self) -> None:
         guest = self.sender()

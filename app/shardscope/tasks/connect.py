@@ -43,8 +43,8 @@ from shardscope.tasks.form import FieldForm
 from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import lay
-from shardscope.widgets.plain_text import plain_label
+from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.plain_text import plain_label, question_box
 from shardscope.widgets.request_costs import Price, money_text, price_called, seconds_text
 from shardscope.widgets.tick_box import TickBox
 from shardscope.widgets.wrap_text import WrapText
@@ -66,21 +66,16 @@ class LoginChoice(QWidget):
     def __init__(self, options: RemoteOptions | None, parent: QWidget) -> None:
         super().__init__(parent)
         self._wanted = ""
-        self.profile = QComboBox(self)
-        self.profile.setObjectName("profile")
-        self._keys = self.access_key, self.secret_key, self.token = QLineEdit(self), QLineEdit(self), QLineEdit(self)
-        for field in (self.secret_key, self.token):
-            field.setEchoMode(QLineEdit.EchoMode.Password)
+        self.profile = made(QComboBox(self), "profile")
+        hidden, secret = QLineEdit.EchoMode.Password, self.tr("Kept in memory until Shardscope quits; never stored")
+        self.access_key = made(QLineEdit(self), "accessKey")
+        self.secret_key = made(QLineEdit(self), "secretKey", echoMode=hidden, toolTip=secret)
+        self.token = made(QLineEdit(self), "sessionToken", echoMode=hidden)
         self.token.setPlaceholderText(self.tr("For temporary keys only"))
-        self.secret_key.setToolTip(self.tr("Kept in memory until Shardscope quits; never stored"))
-        keys = (
-            (self.tr("&Access key"), self.access_key, "accessKey"),
-            (self.tr("&Secret key"), self.secret_key, "secretKey"),
-            (self.tr("Session &token"), self.token, "sessionToken"),
-        )
+        self._keys = self.access_key, self.secret_key, self.token
+        words = self.tr("&Access key"), self.tr("&Secret key"), self.tr("Session &token")
         self.edited = False
-        for _, field, name in keys:
-            field.setObjectName(name)
+        for field in self._keys:
             field.textEdited.connect(self._edited)
             field.textChanged.connect(lambda _: self.changed.emit())
         about = plain_label(self.tr("Requests are not signed: for public data."), wrap=True)
@@ -89,7 +84,7 @@ class LoginChoice(QWidget):
         kinds = (
             (LoginKind.ANONYMOUS, self.tr("A&nonymous"), about),
             (LoginKind.PROFILE, self.tr("Pro&file"), _page(self, (self.tr("&Profile"), self.profile))),
-            (LoginKind.KEYS, self.tr("&Keys"), _page(self, *(one[:2] for one in keys))),
+            (LoginKind.KEYS, self.tr("&Keys"), _page(self, *zip(words, self._keys, strict=True))),
         )
         # The room of the largest page is reserved.
         self.pages = QStackedWidget(self)
@@ -273,30 +268,22 @@ class AddressDialog(TaskDialog):
         self.check(lambda _: profiles(), self.who.set_profiles, lambda _: None, kind="profiles", pool=Pool.IO)
 
     def _make_fields(self, options: RemoteOptions) -> None:
-        self.address = QLineEdit(self._request.shown, self)
-        self.address.setObjectName("address")
-        self.address.setPlaceholderText(self.tr("s3://bucket/key   https://…   gs://…   hf://…   precomputed://…"))
-        self.address.setMinimumWidth(300)
-        self.layer = QComboBox(self)
-        self.layer.setObjectName("layer")
+        hint = self.tr("s3://bucket/key   https://…   gs://…   hf://…   precomputed://…")
+        self.address = made(QLineEdit(self._request.shown, self), "address", placeholderText=hint, minimumWidth=300)
+        self.layer = made(QComboBox(self), "layer")
         self.layer.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.understood, self.allowed = Elided(greedy=True, parent=self), WrapText(lines=3)
-        self.understood.setObjectName("understood")
-        self.allowed.setObjectName("allowed")
-        self.endpoint = QComboBox(self)
-        self.endpoint.setObjectName("endpoint")
-        self.endpoint.setEditable(True)
+        self.understood = made(Elided(greedy=True, parent=self), "understood")
+        self.allowed = made(WrapText(lines=3), "allowed")
+        self.endpoint = made(QComboBox(self), "endpoint", editable=True)
         usual, *known = ((one.name, one.url) for one in ENDPOINTS)
         used = [(url, url) for url in self._connections.endpoints if url not in {one.url for one in ENDPOINTS}]
         for name, url in (usual, *used, *known):
             self.endpoint.addItem(name, url)
-        self.endpoint.setCurrentIndex(0)
         self.endpoint.activated.connect(self._preset)
         if (line := self.endpoint.lineEdit()) is not None:
             line.setAccessibleName(self.tr("Endpoint"))
             line.textEdited.connect(lambda _: self._endpoint_edited())
-        self.region = QLineEdit(self)
-        self.region.setPlaceholderText(self.tr("Detected automatically"))
+        self.region = made(QLineEdit(self), placeholderText=self.tr("Detected automatically"))
         self.path_style = TickBox(self.tr("Path-st&yle addressing (endpoint/bucket/key)"), self)
         self.pays = TickBox(self.tr("&Requester pays (requester pays: you are billed for requests and transfer)"), self)
         self.pays.setToolTip(self.tr("Required by the owners of some buckets"))
@@ -546,14 +533,7 @@ class FetchQuestion(QObject):
         refuse: Callable[[], object],
     ) -> QMessageBox:
         self._drop()
-        box = self._question = QMessageBox(self._window)
-        box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setObjectName(name)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle(title)
-        box.setText(text)
-        box.setInformativeText(more)
+        box = self._question = question_box(self._window, name, title, text, more)
         agree = box.addButton(yes, QMessageBox.ButtonRole.AcceptRole)
         box.setDefaultButton(agree)
         box.setEscapeButton(box.addButton(QMessageBox.StandardButton.Cancel))

@@ -34,7 +34,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import path_of
 from shardscope.widgets.fonts import LARGE
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 
 ASK = "ask"
@@ -215,9 +215,7 @@ class ExtractDialog(TaskDialog):
         grid.setContentsMargins(0, 8, 0, 0)
         self.answers: dict[Conflict, QPushButton] = {}
         for row, (policy, (words, doc)) in enumerate(ANSWERS.items()):
-            button = self.answers[policy] = QPushButton(words)
-            button.setObjectName(f"conflict_{policy}")
-            button.setAccessibleDescription(doc)
+            button = self.answers[policy] = made(QPushButton(words), f"conflict_{policy}", accessibleDescription=doc)
             button.clicked.connect(lambda _, policy=policy: self._answered(policy))
             grid.addWidget(button, row, 0)
             grid.addWidget(QLabel(doc), row, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, QObject, QSize
@@ -22,6 +23,7 @@ from shardscope.tasks.form import FieldForm, FolderBox, side_button
 from shardscope.tasks.task_dialog import TaskDialog, thin_progress
 from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
+from shardscope.widgets.layouts import made
 from shardscope.widgets.table import Column, RowTable, TableModel, context_menu
 
 MOST_HITS = 10_000
@@ -73,11 +75,13 @@ class FindKeyDialog(TaskDialog):
         self._settings = settings
         self._job: Job | None = None
         self._found: deque[KeyHit] = deque()
-        self.key = QLineEdit(self._selected_key, self)
-        self.key.setObjectName("findKey")
+        ref, request = session.selection.ref, session.request
+        key = (ref.key if ref is not None and ref.key else session.lookup.walk.key) or ""
+        self.key = made(QLineEdit(key, self), "findKey", placeholderText=self.tr("Key, as text"))
         self.key.setFont(theme.fixed_font())
-        self.key.setPlaceholderText(self.tr("Key, as text"))
-        self.where = FolderBox(self._folders, self.tr("Choose the folder to search"), characters=30)
+        here = [] if not request.uri or request.is_remote else [str(Path(request.uri).absolute().parent)]
+        folders = list(dict.fromkeys([*here, *settings.searched_folders]))
+        self.where = FolderBox(folders, self.tr("Choose the folder to search"), characters=30)
         self.where.setObjectName("findKeyFolder")
         # Return opens the current row, so no button is the default.
         self.start = side_button(self.tr("&Find"), self._start, "findKeyStart")
@@ -102,17 +106,6 @@ class FindKeyDialog(TaskDialog):
         self.resize(QSize(760, 460))
 
     # --- what is filled in ---
-
-    @property
-    def _selected_key(self) -> str:
-        ref = self.session.selection.ref
-        return (ref.key if ref is not None and ref.key else self.session.lookup.walk.key) or ""
-
-    @property
-    def _folders(self) -> list[str]:
-        request = self.session.request
-        open_one = [] if not request.uri or request.is_remote else [str(Path(request.uri).absolute().parent)]
-        return list(dict.fromkeys([*open_one, *self._settings.searched_folders]))
 
     @property
     def searching(self) -> bool:
@@ -192,8 +185,7 @@ class FindKeyDialog(TaskDialog):
         if job is self._job and not job.state.ended:
             self._drain()
             if job.total_amount > 0:
-                self.progress.setRange(0, job.total_amount)
-                self.progress.setValue(job.done_amount)
+                playback.show_progress(self.progress, job)
                 done = f"{job.done_amount:,}"
                 text = self.tr("{0} of {1} searched").format(done, plural(job.total_amount, "file"))
                 self.show_message(" · ".join(filter(None, (text, pace_text(job)))))
@@ -218,8 +210,8 @@ class FindKeyDialog(TaskDialog):
 
     def _menu(self, row: int) -> QMenu:
         hit = self.model.things[row]
-        entries = ((self.tr("&Open"), lambda: self._open_hit(hit)), None)
-        return context_menu(self, (*entries, (self.tr("&Copy path"), lambda: copy_text(hit.path))))
+        copy = self.tr("&Copy path"), partial(copy_text, hit.path)
+        return context_menu(self, ((self.tr("&Open"), partial(self._open_hit, hit)), None, copy))
 
 
 class FindKeyTask(QObject):

@@ -35,7 +35,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_file, ask_folder, path_of
 from shardscope.widgets.fonts import SMALL, sized
-from shardscope.widgets.layouts import keep_room, lay
+from shardscope.widgets.layouts import keep_room, lay, made
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
@@ -55,10 +55,8 @@ class OptionField(QWidget):
         self.option = option
         self.on: Any = True
         self.title = title or option.name.replace("_", " ").capitalize()
-        self.setObjectName(f"option_{option.name}")
-        self.setToolTip(option.help)
-        self.wrong = Elided(greedy=True)
-        self.wrong.setObjectName(f"wrong_{option.name}")
+        made(self, f"option_{option.name}", toolTip=option.help)
+        self.wrong = made(Elided(greedy=True), f"wrong_{option.name}")
         self.wrong.setFont(sized(self.wrong.font(), SMALL))
         self._about: QLabel | None = None
         self._rejected: tuple[str, Any] = ("", None)
@@ -152,9 +150,8 @@ class TextField(OptionField):
 class FlagField(OptionField):
     def __init__(self, option: Option, given: Any = None, title: str = "", *, helped: bool = False) -> None:
         super().__init__(option, title)
-        self.box = TickBox("" if helped else title or option.help.rstrip("."))
-        self.box.setAccessibleName(option.name if helped else "")
-        self.box.setToolTip(option.help)
+        words, spoken = ("", option.name) if helped else (title or option.help.rstrip("."), "")
+        self.box = made(TickBox(words), accessibleName=spoken, toolTip=option.help)
         self.box.setChecked(bool(option.default if given is None else given))
         self.box.toggled.connect(self.changed)
         self.title = self.title if helped else ""
@@ -199,8 +196,7 @@ class ChoiceField(OptionField):
         self, option: Option, given: Any = None, title: str = "", titles: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(option, title)
-        self.box = _StillBox()
-        self.box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.box = made(_StillBox(), focusPolicy=Qt.FocusPolicy.StrongFocus)
         self.offer(option.choices, titles)
         self.set_value(option.default if given is None else given)
         self.box.currentIndexChanged.connect(self.changed)
@@ -234,16 +230,13 @@ class JsonField(OptionField):
         super().__init__(option)
         self._given = given
         self._shown = given if isinstance(given, str) and given else shown
-        self.evidence = QLabel(evidence)
-        self.evidence.setTextFormat(Qt.TextFormat.RichText)
-        self.evidence.setWordWrap(True)
-        self.evidence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        rich, selected = Qt.TextFormat.RichText, Qt.TextInteractionFlag.TextSelectableByMouse
+        self.evidence = made(QLabel(evidence), textFormat=rich, wordWrap=True, textInteractionFlags=selected)
         self.evidence.setVisible(bool(evidence))
-        self.editor = QPlainTextEdit(self._shown)
+        hint = self.tr("Optional. By default read from the file or its info")
+        self.editor = made(QPlainTextEdit(self._shown), accessibleName=self.title, placeholderText=hint)
         self.editor.setFont(theme.fixed_font())
         self.editor.setTabChangesFocus(True)
-        self.editor.setAccessibleName(self.title)
-        self.editor.setPlaceholderText(self.tr("Optional. By default read from the file or its info"))
         self.editor.setMinimumHeight(self.editor.fontMetrics().lineSpacing() * 5 + 16)
         self.editor.textChanged.connect(self.changed)
         self._hold(self.evidence, self.editor, upright=True)
@@ -291,9 +284,7 @@ class FieldForm(QFormLayout):
         self.fields: dict[str, OptionField] = {}
         self._reserved, self._helped = reserved, helped
         self.setContentsMargins(0, 0, 0, 0)
-        self.setHorizontalSpacing(12)
-        self.setVerticalSpacing(spacing)
-        self.setLabelAlignment(Qt.AlignmentFlag.AlignRight)
+        made(self, horizontalSpacing=12, verticalSpacing=spacing, labelAlignment=Qt.AlignmentFlag.AlignRight)
         self.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
 
     def add(self, words: str, field: QWidget, *beside: QWidget) -> None:
@@ -440,10 +431,7 @@ def small_label(text: str, name: str = "") -> QLabel:
 
 def side_button(words: str, slot: Callable[[], object], name: str = "", doc: str = "") -> QPushButton:
     """Return a button for a place beside a field; Return does not press it."""
-    button = QPushButton(words)
-    button.setObjectName(name)
-    button.setAutoDefault(False)
-    button.setToolTip(doc)
+    button = made(QPushButton(words), name, autoDefault=False, toolTip=doc)
     button.clicked.connect(lambda _: slot())
     return button
 

@@ -24,6 +24,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE
 from shardscope.widgets.plain_text import plain_label
+from shardscope.widgets.playback import show_progress
 from shardscope.widgets.table import Column, RowTable, TableModel
 
 CONDITIONS = {
@@ -125,8 +126,7 @@ class RecoverDialog(TaskDialog):
 
     def _progressed(self, job: Job) -> None:
         if job is self.job and not job.state.ended:
-            self.progress.setRange(0, max(job.total_amount, 1))
-            self.progress.setValue(job.done_amount)
+            show_progress(self.progress, job)
             if pace := pace_text(job):
                 self._show_title(f"{job.title} … {pace}", "text")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFont, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -23,12 +23,13 @@ from shardcore import Cancelled
 from shardscope.session.display_text import error_text, pace_text
 from shardscope.session.jobs import Job, JobPriority, Pool, alive
 from shardscope.session.session import Session
-from shardscope.widgets import fonts, playback
+from shardscope.widgets import fonts
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.fonts import LARGE, sized, weighted
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label
+from shardscope.widgets.playback import show_progress
 from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
 
@@ -70,8 +71,7 @@ class TaskDialog(QDialog):
         self.is_closed = False
         self._checks: set[str] = set()
         self._soon = Debounce(self, self.preview, TYPING_MILLISECONDS)
-        self.setObjectName(self.name)
-        self.setWindowTitle(self.tr(self.words))
+        made(self, self.name, windowTitle=self.tr(self.words))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if self.modal:
             self.setWindowModality(Qt.WindowModality.WindowModal)
@@ -114,16 +114,12 @@ class TaskDialog(QDialog):
         self, words: str, slot: Callable[[], object], role: Role = Role.ActionRole, name: str = ""
     ) -> QPushButton:
         """Add a button; that with the accept role acts, and Return presses it."""
-        button = self.buttons.addButton(words, role)
-        button.setObjectName(name)
-        button.setAutoDefault(False)
-        button.setDefault(role is Role.AcceptRole)
+        button = made(self.buttons.addButton(words, role), name, autoDefault=False, default=role is Role.AcceptRole)
         button.clicked.connect(lambda _: slot())
         return button
 
     def add_close(self, kind: QDialogButtonBox.StandardButton = QDialogButtonBox.StandardButton.Cancel) -> None:
-        button = self.buttons.addButton(kind)
-        button.setAutoDefault(False)
+        button = made(self.buttons.addButton(kind), autoDefault=False)
         if kind is QDialogButtonBox.StandardButton.Close:
             # A list that has the keyboard keeps Escape from the dialog.
             button.setShortcut(QKeySequence(Qt.Key.Key_Escape))
@@ -239,9 +235,7 @@ class TaskDialog(QDialog):
 
     def raise_to(self, focus: QWidget) -> None:
         """Show the dialog beside the window; some desktops do not give the keyboard to a new window."""
-        self.show()
-        self.raise_()
-        self.activateWindow()
+        self.show_again()
         focus.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def show_page(self, page: QWidget, size: QSize | None = None) -> None:
@@ -267,11 +261,8 @@ def _dropped(event: QDropEvent) -> list[str]:
 
 
 def thin_progress(spoken: str) -> QProgressBar:
-    bar = QProgressBar()
-    bar.setTextVisible(False)
+    bar = made(QProgressBar(), accessibleName=spoken, textVisible=False, maximum=1)
     bar.setFixedHeight(8)
-    bar.setAccessibleName(spoken)
-    bar.setRange(0, 1)
     return bar
 
 
@@ -290,20 +281,15 @@ class ProgressPage(QWidget):
         self._job, self._words = job, words
         self.setObjectName("writingPage")
         self.title = large_elided(title, self)
-        self.bar = QProgressBar(self)
-        self.bar.setObjectName("writingBar")
-        self.bar.setAccessibleName(self.tr("Progress"))
-        self.bar.setTextVisible(False)
+        self.bar = made(QProgressBar(self), "writingBar", accessibleName=self.tr("Progress"), textVisible=False)
         self.state = plain_label("", "writingState")
         buttons = QDialogButtonBox(self)
-        self.stop = buttons.addButton(self.tr("&Stop"), Role.DestructiveRole)
+        self.stop = made(buttons.addButton(self.tr("&Stop"), Role.DestructiveRole), autoDefault=False)
         self.stop.clicked.connect(lambda _: self.stop.setEnabled(False))
         self.stop.clicked.connect(lambda _: job.cancel())
-        self.hide_button = buttons.addButton(self.tr("Run in &background"), Role.RejectRole)
+        self.hide_button = made(buttons.addButton(self.tr("Run in &background"), Role.RejectRole), autoDefault=False)
         self.hide_button.setToolTip(self.tr("Progress is shown in Activity"))
         self.hide_button.clicked.connect(lambda _: hide())
-        for button in (self.stop, self.hide_button):
-            button.setAutoDefault(False)
         lay(QVBoxLayout(self), self.title, self.bar, self.state, 1, buttons, margins=PAGE_MARGINS, spacing=10)
         dialog.show_page(self, SMALL_PAGE)
         self.hide_button.setFocus()
@@ -312,8 +298,7 @@ class ProgressPage(QWidget):
 
     def _changed(self, job: Job) -> None:
         if job is self._job and not job.state.ended:
-            self.bar.setRange(0, int(bool(job.total_amount) or playback.reduced()) * 1000)
-            self.bar.setValue(1000 * job.done_amount // max(job.total_amount, 1))
+            show_progress(self.bar, job)
             self.state.setText(" · ".join(filter(None, (self._words(), pace_text(job)))) or self.tr("Running …"))
 
 
@@ -328,8 +313,7 @@ class ResultPage(QWidget):
         inner = QWidget(self)
         lay(QVBoxLayout(inner), self.verified, self.text, 1, spacing=10)
         area = scrolled(inner, "resultArea", self.tr("Summary"), self)
-        self.button = QPushButton(self.tr("&Close"), self)
-        self.button.setObjectName("resultClose")
+        self.button = made(QPushButton(self.tr("&Close"), self), "resultClose")
         self.button.clicked.connect(dialog.accept)
         self._buttons = buttons = QDialogButtonBox(self)
         buttons.addButton(self.button, Role.AcceptRole)
@@ -346,8 +330,6 @@ class ResultPage(QWidget):
 
 def large_elided(text: str, parent: QWidget) -> Elided:
     label = Elided(greedy=True, parent=parent)
-    font = sized(label.font(), LARGE)
-    font.setWeight(font.Weight.DemiBold)
-    label.setFont(font)
+    label.setFont(weighted(sized(label.font(), LARGE), QFont.Weight.DemiBold))
     label.set_text(text)
     return label

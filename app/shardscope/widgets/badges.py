@@ -6,15 +6,14 @@ from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
 from shardscope.widgets import theme
-from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.fonts import SMALL, sized, weighted
 
 _ROUND = 3.0
 _SIDE = 3.0
 
 
 def badge_font(font: QFont) -> QFont:
-    small = sized(font, SMALL)
-    small.setBold(True)
+    small = weighted(sized(font, SMALL))
     small.setItalic(False)
     return small
 

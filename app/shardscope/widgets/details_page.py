@@ -27,6 +27,7 @@ from shardcore.model.text import shown_lines
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import MONO, SMALL, points, px, register
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import ResourceFreeText
 from shardscope.widgets.table import context_menu
 
@@ -83,7 +84,6 @@ class DetailsPage(ResourceFreeText):
     """Rows in one document as high as its text; Qt would measure a label per cell several times per change."""
 
     followed = Signal(object)
-    """Carries the link of the row."""
 
     rows: tuple[DetailRow, ...] = ()
     corner = 0
@@ -94,10 +94,7 @@ class DetailsPage(ResourceFreeText):
         register()
         self._at: list[int] = []
         """Index in `rows` of each row of the table."""
-        self.setObjectName(name)
-        self.setAccessibleName(spoken)
-        self.setOpenLinks(False)
-        self.setFrameShape(QFrame.Shape.NoFrame)
+        made(self, name, accessibleName=spoken, openLinks=False, frameShape=QFrame.Shape.NoFrame)
         self.viewport().setAutoFillBackground(False)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

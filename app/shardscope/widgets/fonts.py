@@ -66,6 +66,12 @@ def sized(font: QFont, pixels: float, *, zoomed: bool = True) -> QFont:
     return other
 
 
+def weighted(font: QFont, weight: QFont.Weight = QFont.Weight.Bold) -> QFont:
+    other = QFont(font)
+    other.setWeight(weight)
+    return other
+
+
 def mono(pixels: float = NORMAL, *, zoomed: bool = True) -> QFont:
     register()
     font = QFont(MONO)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QBoxLayout, QLayout, QWidget
 
 L = TypeVar("L", bound=QBoxLayout)
-Made = TypeVar("Made", bound=QWidget)
+Made = TypeVar("Made", bound=QObject)
 
 
 def lay(
@@ -32,7 +33,7 @@ def lay(
 
 
 def made(widget: Made, name: str = "", **properties: Any) -> Made:
-    """Set the object name and Qt properties of a widget, such as `toolTip`."""
+    """Set the object name and Qt properties of a widget, action or layout, such as `toolTip`."""
     widget.setObjectName(name or widget.objectName())
     for key, value in properties.items():
         if not widget.setProperty(key, value):

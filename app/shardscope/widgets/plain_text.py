@@ -7,10 +7,11 @@ from html import escape
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QFont, QImage
-from PySide6.QtWidgets import QLabel, QTextBrowser
+from PySide6.QtWidgets import QLabel, QMessageBox, QTextBrowser, QWidget
 
 from shardcore.model.text import shown_lines
 from shardscope.widgets.fonts import sized
+from shardscope.widgets.layouts import made
 
 
 def tip(text: str) -> str:
@@ -21,15 +22,20 @@ def tip(text: str) -> str:
 
 
 def plain_label(text: str = "", name: str = "", *, size: float = 0, bold: bool = False, wrap: bool = False) -> QLabel:
-    label = QLabel(text)
-    label.setObjectName(name)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(wrap)
+    label = made(QLabel(text), name, textFormat=Qt.TextFormat.PlainText, wordWrap=wrap)
     font = sized(label.font(), size) if size else label.font()
     font.setWeight(QFont.Weight.DemiBold if bold else font.weight())
     if size or bold:
         label.setFont(font)
     return label
+
+
+def question_box(window: QWidget, name: str, title: str, text: str, detail: str) -> QMessageBox:
+    icon, plain = QMessageBox.Icon.Question, Qt.TextFormat.PlainText
+    box = made(QMessageBox(window), name, windowTitle=title, text=text, icon=icon, textFormat=plain)
+    box.setInformativeText(detail)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    return box
 
 
 _TAG = re.compile(r"(?<![`\\])(`+)(?!`)[^\n]+?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QActionGroup
-from PySide6.QtWidgets import QApplication, QMenu, QToolButton
+from PySide6.QtWidgets import QApplication, QMenu, QProgressBar, QToolButton
+
+from shardscope.session.jobs import Job
+from shardscope.widgets.layouts import made
 
 SPEEDS = (0.5, 1.0, 2.0, 4.0)
 
@@ -40,6 +43,12 @@ def reduced() -> bool:
     return _Playback.reduced
 
 
+def show_progress(bar: QProgressBar, job: Job) -> None:
+    """Show thousandths, since a range of Qt has 32 bits; without a total, the bar moves unless motion is reduced."""
+    bar.setRange(0, int(bool(job.total_amount) or reduced()) * 1000)
+    bar.setValue(1000 * job.done_amount // max(job.total_amount, 1))
+
+
 def set_speed(factor: float) -> None:
     _Playback.speed = float(factor) if factor in SPEEDS else 1.0
 
@@ -50,13 +59,10 @@ def speed() -> float:
 
 def offer_speeds(button: QToolButton) -> QMenu:
     """Give a button a menu of the playback speed; there is one speed for the whole application."""
-    menu = QMenu(button)
-    menu.setObjectName("playSpeeds")
-    menu.setTitle(QCoreApplication.translate("Speed", "Speed"))
+    menu = made(QMenu(QCoreApplication.translate("Speed", "Speed"), button), "playSpeeds")
     group = QActionGroup(menu)
     for factor in SPEEDS:
-        action = menu.addAction(f"{factor:g}×")
-        action.setCheckable(True)
+        action = made(menu.addAction(f"{factor:g}×"), checkable=True)
         action.setData(factor)
         action.triggered.connect(lambda _, factor=factor: set_speed(factor))
         group.addAction(action)

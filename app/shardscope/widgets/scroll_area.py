@@ -5,6 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
+from shardscope.widgets.layouts import made
+
 
 class _Scrolled(QScrollArea):
     def sizeHint(self) -> QSize:
@@ -13,11 +15,7 @@ class _Scrolled(QScrollArea):
 
 
 def scrolled(inner: QWidget, name: str, spoken: str, parent: QWidget) -> QScrollArea:
-    area = _Scrolled(parent)
-    area.setObjectName(name)
-    area.setAccessibleName(spoken)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setWidgetResizable(True)
+    area = made(_Scrolled(parent), name, accessibleName=spoken, frameShape=QFrame.Shape.NoFrame, widgetResizable=True)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setWidget(inner)
     return area

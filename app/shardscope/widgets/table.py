@@ -35,6 +35,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.save_picture import add_picture
 
@@ -305,16 +306,13 @@ class RowTable(QTableView):
         wrapped: bool = False,
     ) -> None:
         super().__init__(parent)
-        self.setObjectName(name)
-        self.setAccessibleName(title)
+        made(self, name, accessibleName=title, showGrid=False, wordWrap=wrapped)
         self.choose, self.menu = choose or (lambda _: None), menu
         self._seen: dict[int, int] = {}
         self._model = model
         self.setModel(model)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setShowGrid(False)
-        self.setWordWrap(wrapped)
         self.setItemDelegate(CellDelegate(self))
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.verticalHeader().hide()

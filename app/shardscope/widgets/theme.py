@@ -450,7 +450,6 @@ _OWN: Mapping[str, dict[str, tuple[float, ...]]] = MappingProxyType(
 
 @cache
 def palette(name: str) -> Palette:
-    """Return the palette with a name; the light one for an unknown name."""
     if name not in NAMES:
         return palette("light")
     dark, safe = name.startswith("dark"), name.endswith("-safe")

@@ -64,7 +64,7 @@ def test_every_action_with_keys_is_a_command(window: MainWindow) -> None:
     assert plain_text("A && &b…\tCtrl+B") == "A & b"
 
 
-def test_what_was_in_use_gets_the_keyboard_back(small: MainWindow, qtbot: QtBot) -> None:
+def test_what_was_in_use_gets_the_keyboard_back(small: MainWindow, qtbot: QtBot, in_hexadecimal: None) -> None:
     palette, table = small.palette_, small.objects.table
     small.activateWindow()
     for closes in ("Escape", "click", "Return"):

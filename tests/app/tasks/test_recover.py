@@ -43,6 +43,7 @@ def test_a_search_goes_on_in_the_background_while_another_tab_is_shown(
     gate, salvage = threading.Event(), OpenRequest.salvage
 
     def held(*given: Any, **named: Any) -> Salvage:
+        given[2](3 << 31, 5 << 31)  # more than the range of a progress bar
         assert gate.wait(20)
         return salvage(*given, **named)
 
@@ -50,6 +51,7 @@ def test_a_search_goes_on_in_the_background_while_another_tab_is_shown(
     open_in(session, qtbot, resource_paths.resources() / "samples" / "swh" / "damaged.shard")
     task = RecoverTask(session, visible(qtbot, QWidget()))
     sheet = task.ask()
+    qtbot.waitUntil(lambda: sheet.progress.value() == 600)
     sheet.hide_button.click()
     with qtbot.waitSignal(session.opened):
         session.open_tab(OpenRequest(str(data / "swh" / "small.shard")))

@@ -15,6 +15,7 @@ from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.edit.editor import Editor, title_of
 from shardscope.tasks.edit.typed_bytes import TypedBytes
 from shardscope.widgets.fonts import px
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import tip
 
 ROOM = 9
@@ -27,9 +28,7 @@ class EditActions(QObject):
         self._switch = switch
         self._typed = typed
         self._selected = 0
-        self.allow = QAction(self.tr("&Allow changes to this file"), self)
-        self.allow.setObjectName("allowChanges")
-        self.allow.setCheckable(True)
+        self.allow = made(QAction(self.tr("&Allow changes to this file"), self), "allowChanges", checkable=True)
         self.allow.triggered.connect(switch.allow)
         self.verbs: dict[tuple[str, bool], QAction] = {}
         self._of: list[tuple[Verb, QAction]] = []
@@ -96,9 +95,7 @@ class EditChip(QToolButton):
         self._switch = switch
         self._allow = actions.allow
         self._changes: int | None = None
-        self.setObjectName("editChip")
-        self.setCheckable(True)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        made(self, "editChip", checkable=True, focusPolicy=Qt.FocusPolicy.TabFocus)
         self._texts = {False: self.tr("⊘ Read-only"), True: self.tr("✎ Editing on")}
         self.clicked.connect(self._clicked)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)

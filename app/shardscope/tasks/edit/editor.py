@@ -12,7 +12,6 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication, QObject, QSize, QTimer, Signal
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import (
-    QButtonGroup,
     QHBoxLayout,
     QLabel,
     QLayout,
@@ -50,7 +49,7 @@ from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, px
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.table import Column, RowTable, TableModel
 from shardscope.widgets.tick_box import TickBox
@@ -124,7 +123,6 @@ class EditTask:
 
     title: str
     help: str
-    act: str
     propose: Callable[[Shard, Job, tuple[Path, ...], dict[str, str]], Proposal]
     options: tuple[Option, ...] = ()
     takes_files: bool = False
@@ -159,7 +157,7 @@ class EditDialog(TaskDialog):
         sides = self._sides()
         self.takedown = TickBox(self.tr("Do not &keep the old bytes (takedown)"), self)
         self.kept = plain_label("", "editKept", wrap=True)
-        self.apply = self.add_button(task.act, self._act, Role.AcceptRole)
+        self.apply = self.add_button(task.title.partition(" ")[0], self._act, Role.AcceptRole)
         self.add_close()
         parts: list[QWidget | QLayout] = [self.title, help_, self.form, self.table, self.total, sides]
         parts += [self.takedown, self.kept]
@@ -172,10 +170,8 @@ class EditDialog(TaskDialog):
         self.refresh()
 
     def _file_field(self) -> QLineEdit:
-        line = QLineEdit(self)
-        line.setObjectName("edit_file")
-        line.setPlaceholderText(self.tr("Drop or choose files"))
-        line.setAcceptDrops(False)
+        hint = self.tr("Drop or choose files")
+        line = made(QLineEdit(self), "edit_file", placeholderText=hint, acceptDrops=False)
         line.textChanged.connect(self._typed)
         choose = partial(ask_files, self, self.tr("Choose files"), self.take_files)
         self.form.add(self.tr("&Files"), line, side_button(self.tr("&Choose…"), choose))
@@ -183,9 +179,6 @@ class EditDialog(TaskDialog):
 
     def _sides(self) -> QHBoxLayout:
         self.old, self.new = QRadioButton(self.tr("&Old bytes"), self), QRadioButton(self.tr("&New bytes"), self)
-        group = QButtonGroup(self)
-        for button in (self.old, self.new):
-            group.addButton(button)
         self.new.setChecked(True)
         self.new.toggled.connect(self._side_chosen)
         return lay(QHBoxLayout(), QLabel(self.tr("Show in the bytes view")), self.old, self.new, 1, spacing=14)
@@ -368,22 +361,20 @@ class Editor(QObject):
         title = title_of(verb, back=back)
         help_ = QCoreApplication.translate("Verbs", verb.back_help if back else verb.help)
         options, takes_files = () if back else verb.options, verb.takes is EditSubject.FILES
-        return self._show(EditTask(title, help_, title.partition(" ")[0], work, options, takes_files))
+        return self._show(EditTask(title, help_, work, options, takes_files))
 
     def ask_bytes(self, changes: Sequence[Change]) -> EditDialog | None:
         if self._switch.why_not or not changes:
             return None
         help_ = self.tr("Overwrite bytes of the file. Checksums are not updated.")
         typed = tuple(changes)
-        title, act = self.tr("Write typed bytes"), self.tr("Write")
-        return self._show(EditTask(title, help_, act, lambda shard, *_: propose_bytes(shard, typed)))
+        return self._show(EditTask(self.tr("Write typed bytes"), help_, lambda shard, *_: propose_bytes(shard, typed)))
 
     def ask_undo(self) -> EditDialog | None:
         if self._session.shard is None:
             return None
         help_ = self.tr("Restore the bytes that it changed. The undo file is removed.")
-        title, act = self.tr("Undo the last edit"), self.tr("Undo")
-        return self._show(EditTask(title, help_, act, lambda shard, *_: propose_undo(shard)))
+        return self._show(EditTask(self.tr("Undo the last edit"), help_, lambda shard, *_: propose_undo(shard)))
 
     # --- undo and redo ---
 

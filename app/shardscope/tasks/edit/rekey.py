@@ -21,6 +21,7 @@ from shardscope.tasks.form import FieldForm, side_button
 from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import LARGE
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import plain_label
 
 
@@ -33,8 +34,7 @@ class RekeyDialog(TaskDialog):
     def __init__(self, options: tuple[Option, ...], session: Session, window: QWidget) -> None:
         super().__init__(session, window)
         place = session.request.folder / Path(session.uri).name
-        self.target = QLineEdit(str(place.with_suffix(f".rekeyed{place.suffix}")), self)
-        self.target.setObjectName("rekeyTarget")
+        self.target = made(QLineEdit(str(place.with_suffix(f".rekeyed{place.suffix}")), self), "rekeyTarget")
         self.form = FieldForm(spacing=8, reserved="cwn")
         self.form.add_options(options)
         self.form.add(self.tr("&New file"), self.target, side_button(self.tr("&Choose…"), self._choose))

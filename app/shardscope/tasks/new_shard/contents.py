@@ -29,7 +29,7 @@ from shardscope.tasks.form import side_button, switch
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_files, ask_folder
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.table import Column, RowTable, TableModel
 from shardscope.widgets.tick_box import TickBox
 
@@ -216,8 +216,7 @@ class ContentsView(QWidget):
         self._inside: dict[str, str] = {}
         self.model = InputModel(self)
         self.list = InputList(self.model, self)
-        self.total = Elided(greedy=True, parent=self)
-        self.total.setObjectName("contentsTotal")
+        self.total = made(Elided(greedy=True, parent=self), "contentsTotal")
         self.total.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         buttons = [
             side_button(self.tr(words), slot, name, self.tr(doc))
@@ -233,9 +232,8 @@ class ContentsView(QWidget):
         skip = switch(Pack, "skip_unreadable", "k")
         self.skip = skip.box
         self.skip.setObjectName("skipUnreadable")
-        self.report = TickBox(self.tr("Write repor&t"), self)
-        self.report.setObjectName("writeReport")
-        self.report.setToolTip(self.tr("Writes the key of every input to NAME.report.json beside the shard"))
+        doc = self.tr("Writes the key of every input to NAME.report.json beside the shard")
+        self.report = made(TickBox(self.tr("Write repor&t"), self), "writeReport", toolTip=doc)
         for tick in (self.skip, self.report):
             tick.toggled.connect(lambda _: self.changed.emit())
         ticks = lay(QHBoxLayout(), skip, self.report, 1, spacing=16)

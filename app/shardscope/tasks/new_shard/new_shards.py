@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QSize, QTimer, Signal
-from PySide6.QtGui import QAction, QKeySequence, QMouseEvent, QResizeEvent
+from PySide6.QtGui import QAction, QFont, QKeySequence, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
@@ -24,7 +24,7 @@ from shardcore.model.text import plural, shown
 from shardcore.operations.description import Convert, KeyChoice, Pack
 from shardcore.operations.pack import Packed
 from shardcore.shards.format import Format
-from shardcore.shards.registry import all_formats, format_of, writes_of
+from shardcore.shards.registry import format_of, writes_of
 from shardcore.writing.declaration import KeyRule, Writes
 from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool, alive
@@ -39,8 +39,8 @@ from shardscope.tasks.new_shard.target import TargetState, TargetView, look, sug
 from shardscope.tasks.task_dialog import LOOK_MILLISECONDS, ProgressPage, ResultPage, Role, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.fonts import LARGE, px
-from shardscope.widgets.layouts import discard, lay
+from shardscope.widgets.fonts import LARGE, px, weighted
+from shardscope.widgets.layouts import discard, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 
 AUTO_EXACT = 16 << 20
@@ -80,9 +80,7 @@ class _FormatRow(QFrame):
         self.setObjectName("formatRow")
         self.format = format
         self.button = QRadioButton(format.title, self)
-        font = self.button.font()
-        font.setWeight(font.Weight.DemiBold)
-        self.button.setFont(font)
+        self.button.setFont(weighted(self.button.font(), QFont.Weight.DemiBold))
         self.button.setAccessibleDescription(f"{writes.purpose} {writes.cannot}")
         self.setToolTip(self.tr("{0}: written as {1}").format(format.name, " ".join(format.suffixes)))
         self._muted = [plain_label(format.name), small_label(writes.cannot)]
@@ -166,8 +164,7 @@ class NewShardDialog(TaskDialog):
         self.outcome: ResultPage | None = None
         self._refused, self._final = "", True
         self._planned: tuple[NewShardJob, Planned] | None = None
-        self._clock = QTimer(self)
-        self._clock.setInterval(LOOK_MILLISECONDS)
+        self._clock = QTimer(self, interval=LOOK_MILLISECONDS)
         self._clock.timeout.connect(self._show_busy)
         self.contents = ContentsView(paths, folder, self) if shard is None else None
         self.formats = FormatList(formats, self)
@@ -476,17 +473,14 @@ class NewShards(QObject):
         self._session = session
         self._settings = settings
         self._window = parent
-        self.new = QAction(self.tr("&New shard…"), parent)
-        self.new.setObjectName("newShard")
+        doc = self.tr("Packs files and folders into a new shard of any format")
+        self.new = made(QAction(self.tr("&New shard…"), parent), "newShard", toolTip=doc)
         self.new.setShortcut(QKeySequence(QKeySequence.StandardKey.New))
-        self.new.setToolTip(self.tr("Packs files and folders into a new shard of any format"))
         self.new.triggered.connect(lambda _: self.ask_new())
-        self.convert = QAction(self.tr("Con&vert to…"), parent)
-        self.convert.setObjectName("convertTo")
+        doc = self.tr("Writes all objects into a new shard of another format")
+        self.convert = made(QAction(self.tr("Con&vert to…"), parent), "convertTo", toolTip=doc, enabled=False)
         self.convert.setShortcut(QKeySequence("Ctrl+Shift+N"))
-        self.convert.setToolTip(self.tr("Writes all objects into a new shard of another format"))
         self.convert.triggered.connect(lambda _: self.ask_convert())
-        self.convert.setEnabled(False)
         self._result = ("", "")
         # Changes of a sandbox are in no file that could be converted.
         session.opened.connect(lambda _: self.convert.setEnabled(not session.request.sandbox))
@@ -501,19 +495,13 @@ class NewShards(QObject):
         return self._ask((), shard) if shard is not None else None
 
     def _ask(self, paths: tuple[str, ...], shard: Shard | None) -> Job:
-        def done(formats: tuple[Format, ...] | None, error: BaseException | None) -> None:
-            if formats is None:
-                if error is not None and not isinstance(error, Cancelled):
-                    self._session.report_error(self.tr("Cannot list the formats"), error)
-            elif shard is None or self._session.shard is shard:
+        def show(formats: Sequence[Format]) -> None:
+            if shard is None or self._session.shard is shard:
                 self._show(formats, paths, shard)
 
-        # In a job: the first call imports all formats.
-        return self._session.jobs.submit(
-            lambda _: all_formats(), key=("formats", self), priority=JobPriority.SCREEN, done=done
-        )
+        return self._session.with_formats(show, self)
 
-    def _show(self, formats: tuple[Format, ...], paths: tuple[str, ...], shard: Shard | None) -> None:
+    def _show(self, formats: Sequence[Format], paths: tuple[str, ...], shard: Shard | None) -> None:
         written = [one for one in formats if one.writes is not None]
         name = self._settings.pack_format
         if shard is not None and name in ("", shard.format):

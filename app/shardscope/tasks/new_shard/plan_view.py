@@ -48,7 +48,7 @@ from shardscope.tasks.task_dialog import large_elided
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import SMALL, sized
-from shardscope.widgets.layouts import keep_room, lay
+from shardscope.widgets.layouts import keep_room, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip, paint_swatch
 
@@ -163,9 +163,8 @@ class PlanStrip(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("planStrip")
-        self.setAccessibleName(self.tr("The sections of the new file"))
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        spoken, focus = self.tr("The sections of the new file"), Qt.FocusPolicy.StrongFocus
+        made(self, "planStrip", accessibleName=spoken, focusPolicy=focus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.current = -1
         self._exact = True
@@ -283,14 +282,14 @@ _ROWS = 8
 
 def swatch(role: SectionRole, widget: QWidget) -> QPixmap:
     scale = widget.devicePixelRatioF()
-    made = QPixmap(QSize(_SWATCH, _SWATCH) * scale)
-    made.setDevicePixelRatio(scale)
-    made.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(made)
+    picture = QPixmap(QSize(_SWATCH, _SWATCH) * scale)
+    picture.setDevicePixelRatio(scale)
+    picture.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(picture)
     painter.setFont(sized(widget.font(), SMALL))
     paint_swatch(painter, theme.of(widget), role, QRectF(0, 0, _SWATCH, _SWATCH))
     painter.end()
-    return made
+    return picture
 
 
 class PlanView(QWidget):
@@ -300,10 +299,8 @@ class PlanView(QWidget):
         super().__init__(parent)
         self.setObjectName("planView")
         self.model = PlanModel(self)
-        self.headline = large_elided("", self)
-        self.headline.setObjectName("planHeadline")
-        self.summary = Elided(greedy=True, parent=self)
-        self.summary.setObjectName("planSummary")
+        self.headline = made(large_elided("", self), "planHeadline")
+        self.summary = made(Elided(greedy=True, parent=self), "planSummary")
         doc = self.tr("Reads and compresses the contents without writing anything")
         self.exact = side_button(self.tr("Compute e&xactly"), self.exact_wanted.emit, "exactButton", doc)
         keep_room(self.exact)
@@ -321,14 +318,10 @@ class PlanView(QWidget):
         self.show_none("")
 
     def _set_up_tree(self) -> None:
-        tree = self.tree
-        tree.setObjectName("planTree")
-        tree.setAccessibleName(self.tr("Files and sections of the plan"))
-        tree.setModel(self.model)
-        tree.setIconSize(QSize(_SWATCH, _SWATCH))
-        tree.setUniformRowHeights(True)
+        tree = made(self.tree, "planTree", accessibleName=self.tr("Files and sections of the plan"))
+        made(tree, iconSize=QSize(_SWATCH, _SWATCH), uniformRowHeights=True, tabKeyNavigation=False)
         tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        tree.setTabKeyNavigation(False)
+        tree.setModel(self.model)
         header = tree.header()
         header.setSectionsMovable(False)
         header.setStretchLastSection(False)

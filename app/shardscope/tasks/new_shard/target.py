@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLineEdit, QRadioButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QRadioButton, QVBoxLayout, QWidget
 
 from shardcore.model.text import plural
 from shardcore.shards.format import Format
@@ -21,7 +21,7 @@ from shardscope.tasks.form import side_button
 from shardscope.tasks.new_shard.request import NewShardTarget
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder, ask_target, path_of
-from shardscope.widgets.layouts import keep_room, lay
+from shardscope.widgets.layouts import keep_room, lay, made
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
@@ -115,9 +115,7 @@ class TargetView(QWidget):
         self._suggested = ""
         self._chosen: bool | None = None
         self._state = TargetState(TargetStatus.FREE)
-        self.line = QLineEdit(self)
-        self.line.setObjectName("targetLine")
-        self.line.setAccessibleName(self.tr("Target of the new shard"))
+        self.line = made(QLineEdit(self), "targetLine", accessibleName=self.tr("Target of the new shard"))
         browse = side_button(self.tr("&Browse…"), self._ask, "targetBrowse", self.tr("Choose the file or folder"))
         self.one = QRadioButton(self.tr("One f&ile"), self)
         self.several = QRadioButton(self.tr("Fol&der of files"), self)
@@ -125,17 +123,14 @@ class TargetView(QWidget):
         self.several.setToolTip(self.tr("A data set: several files that share their keys"))
         self.one.setChecked(True)
         self.state = plain_label("", "targetState")
-        self.replace = TickBox(self.tr("Rep&lace it"), self)
-        self.replace.setObjectName("replaceTick")
-        self.replace.setToolTip(self.tr("Replaced only when the new shard is complete"))
+        doc = self.tr("Replaced only when the new shard is complete")
+        self.replace = made(TickBox(self.tr("Rep&lace it"), self), "replaceTick", toolTip=doc)
         keep_room(self.replace)
         path = lay(QHBoxLayout(), (self.line, 1), browse, spacing=8)
         ways = lay(QHBoxLayout(), self.one, self.several, 1, spacing=18)
         there = lay(QHBoxLayout(), self.state, self.replace, 1, spacing=14)
         lay(QVBoxLayout(self), path, ways, there, spacing=7)
-        group = QButtonGroup(self)
         for button in (self.one, self.several):
-            group.addButton(button)
             button.clicked.connect(lambda _: setattr(self, "_chosen", self.folder))
         for signal in (self.line.textChanged, self.several.toggled, self.replace.toggled):
             signal.connect(lambda _: self.changed.emit())
