@@ -252,7 +252,6 @@ class LookupTimeline(_Rows):
 
     @property
     def scale(self) -> float:
-        """Pixels per millisecond."""
         wide = QFontMetricsF(self.font()).horizontalAdvance
         lookups = [(row.lookup.milliseconds, wide(self.result(row))) for row in self.rows if row.lookup]
         room = self.width() - _SIDE - self._left - max((text for _, text in lookups), default=0) - 2 * _GAP
@@ -465,8 +464,7 @@ class CompareWindow(QDialog):
         lay(QVBoxLayout(inner), self.strips, self.timeline, (self.table, 1), spacing=6)
         self.area = scrolled(inner, "compareArea", self.tr("Strips and costs"), self)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the focus goes to its parts
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.reject)
+        buttons = made(QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self), rejected=self.reject)
         column = self.headline, self.line, (self.area, 1), buttons
         lay(QVBoxLayout(self), *column, margins=(14, 12, 14, 12), spacing=8)
         self.strips.chosen.connect(self.choose)
@@ -523,8 +521,7 @@ class CompareFormats(QObject):
 
     def show(self) -> CompareWindow:
         if self.sheet is None:
-            self.sheet = CompareWindow(self._jobs, self._window)
-            self.sheet.finished.connect(self._closed)
+            self.sheet = made(CompareWindow(self._jobs, self._window), finished=self._closed)
         self.sheet.show()
         self.sheet.raise_()
         self.sheet.activateWindow()

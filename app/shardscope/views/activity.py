@@ -29,7 +29,7 @@ from shardscope.tasks.task_dialog import RESULT_PAGE, ProgressPage, ResultPage, 
 from shardscope.views.request_log import RequestLogPanel
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.table import THING_ROLE, CellDelegate, Column, Index, RowTable, TableModel, TableOrText
 
 SIGNS = {
@@ -97,9 +97,7 @@ class TransferModel(TableModel):
         self.things = []
         jobs.added.connect(self._add)
         jobs.changed.connect(self._change)
-        self._clock = QTimer(self)
-        self._clock.setInterval(500)
-        self._clock.timeout.connect(self._tick)
+        self._clock = made(QTimer(self), interval=500, timeout=self._tick)
 
     @property
     def running(self) -> int:

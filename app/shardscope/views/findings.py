@@ -99,8 +99,7 @@ class FindingsTable(QWidget):
         self.progress = QProgressBar(self)
         self.progress.setFixedWidth(120)
         self.progress.setAccessibleName(self.tr("Progress of the verification"))
-        self.stop = QPushButton(self.tr("Cancel"), self)
-        self.stop.clicked.connect(self._cancel)
+        self.stop = made(QPushButton(self.tr("Cancel"), self), clicked=self._cancel)
         self.again = QPushButton(self.tr("Retry"), self)
         self.again.setObjectName("findingsRetry")
         self.again.setAccessibleDescription(self.tr("Verify again from the beginning"))
@@ -121,8 +120,7 @@ class FindingsTable(QWidget):
         verify = QLabel(self.tr("Verify:"), self)
         bar = lay(QHBoxLayout(), verify, *self.buttons.values(), 1, margins=(8, 6, 8, 2), spacing=10)
         # As high as a button, so that the table never moves.
-        line = QWidget(self)
-        line.setMinimumHeight(self.stop.sizeHint().height())
+        line = made(QWidget(self), minimumHeight=self.stop.sizeHint().height())
         row = lay(
             QHBoxLayout(line), (self.state, 1), self.progress, self.stop, self.again, margins=(8, 0, 8, 2), spacing=10
         )

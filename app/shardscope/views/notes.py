@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QTextCursor
+from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
@@ -28,7 +27,7 @@ from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
-from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.layouts import lay, made, new_action
 from shardscope.widgets.note_flag import BOOKMARK, FLAG
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.table import Column, Entry, RowTable, TableModel, TableOrText, context_menu
@@ -157,16 +156,17 @@ class NotesPanel(QWidget):
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.doubleClicked.connect(lambda _: self._edit())
         self.setFocusProxy(self.table)
-        self.edit = self._action(self.tr("&Edit…"), "F2", self._edit)
-        self.delete = self._action(self.tr("&Delete"), "Del", self._delete)
-        self.restore = self._action(self.tr("&Undo delete"), "Ctrl+Z", self._notes.restore)
-        self.add_button = self._button(self.tr("&Add…"), "notesAdd", self.ask)
-        self.undo_button = self._button(self.tr("&Undo"), "notesUndo", self._notes.restore)
-        self.export_button = self._button(self.tr("E&xport…"), "notesExport", self._ask_export)
-        self.beside = TickBox(self.tr("&Beside file"), self)
-        self.beside.setObjectName("notesBeside")
-        self.beside.setToolTip(self.tr("Store the notes in FILE.notes.json, next to the file"))
-        self.beside.clicked.connect(self._notes.set_beside)
+        here = {"shortcutContext": Qt.ShortcutContext.WidgetWithChildrenShortcut}
+        self.edit = new_action(self.table, self.tr("&Edit…"), self._edit, "F2", **here)
+        self.delete = new_action(self.table, self.tr("&Delete"), self._delete, "Del", **here)
+        self.restore = new_action(self.table, self.tr("&Undo delete"), self._notes.restore, "Ctrl+Z", **here)
+        self.add_button = made(QPushButton(self.tr("&Add…"), self), "notesAdd", clicked=self.ask)
+        self.undo_button = made(QPushButton(self.tr("&Undo"), self), "notesUndo", clicked=self._notes.restore)
+        self.export_button = made(QPushButton(self.tr("E&xport…"), self), "notesExport", clicked=self._ask_export)
+        about = self.tr("Store the notes in FILE.notes.json, next to the file")
+        self.beside = made(
+            TickBox(self.tr("&Beside file"), self), "notesBeside", toolTip=about, clicked=self._notes.set_beside
+        )
         self.state = made(Elided(greedy=True, parent=self), "notesState")
         self.state.setContentsMargins(8, 2, 8, 4)
         self._body = TableOrText(self.table, self)
@@ -178,19 +178,6 @@ class NotesPanel(QWidget):
         self._notes.changed.connect(self._show)
         WhileVisible(session.selection_changed, self, lambda _: self._enable_add())
         self._show()
-
-    def _action(self, text: str, keys: str, act: Callable[[], object]) -> QAction:
-        action = QAction(text, self)
-        action.setShortcut(QKeySequence(keys))
-        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        action.triggered.connect(lambda _=False: act())
-        self.table.addAction(action)
-        return action
-
-    def _button(self, text: str, name: str, act: Callable[[], object]) -> QPushButton:
-        button = made(QPushButton(text, self), name)
-        button.clicked.connect(lambda _=False: act())
-        return button
 
     # --- what is shown ---
 

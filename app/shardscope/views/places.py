@@ -639,8 +639,7 @@ class KeySpaceCards(QScrollArea):
         for number, node in enumerate(shard.tree.children[:MOST_CARDS]):
             # Break lines only between details.
             facts = shown(node.doc).replace(" ", "\u00a0").replace("·\u00a0", "· ")
-            card = QCommandLinkButton(shown(node.name), facts)
-            card.setIcon(QIcon())
+            card = made(QCommandLinkButton(shown(node.name), facts), icon=QIcon())
             card.setCursor(Qt.CursorShape.PointingHandCursor)
             where = _inside(shard.folder, node.name)
             card.clicked.connect(lambda _=False, where=where: self.chosen.emit(where))

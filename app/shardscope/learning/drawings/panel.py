@@ -176,8 +176,7 @@ class Controls(QWidget):
         widgets: list[QWidget]
         put: Put
         if control.kind is ControlKind.SWITCH:
-            switch = made(TickBox(words), f"switch_{name}")
-            switch.toggled.connect(emit)
+            switch = made(TickBox(words), f"switch_{name}", toggled=emit)
             widgets, put = [switch], switch.setChecked
         elif control.kind is ControlKind.CHOICE:
             choice = made(QComboBox(), f"choice_{name}")
@@ -186,10 +185,7 @@ class Controls(QWidget):
             choice.currentIndexChanged.connect(lambda _: emit(choice.currentData()))
             widgets, put = [choice], lambda value: choice.setCurrentIndex(choice.findData(value))
         elif control.kind is ControlKind.TEXT:
-            line = made(QLineEdit(), f"text_{name}")
-            line.setFont(theme.fixed_font())
-            line.setMinimumWidth(_TEXT_WIDTH)
-            line.textEdited.connect(emit)
+            line = made(QLineEdit(), f"text_{name}", font=theme.fixed_font(), minimumWidth=_TEXT_WIDTH, textEdited=emit)
             widgets, put = [line], lambda value: line.setText(str(value)) if line.text() != value else None
         else:
             widgets, put = self._slider(control, emit)
@@ -265,7 +261,6 @@ def _overlap(a: Span, b: Span) -> bool:
 
 class DrawingPanel(QWidget):
     item_chosen = Signal(object)
-    """Carries the `Item` that was clicked or chosen by keyboard."""
     bytes_wanted = Signal()
     drawn = Signal()
     sketch_chosen = Signal(str)

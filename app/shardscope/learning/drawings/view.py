@@ -244,8 +244,7 @@ class DrawingView(QGraphicsView):
         scene.addItem(self._paper)
         self.setScene(scene)
         self._again = Debounce(self, self._place)
-        self.walk = StagePlayback(self)
-        self.walk.changed.connect(self._reach)
+        self.walk = made(StagePlayback(self), changed=self._reach)
 
     @property
     def _current(self) -> Stop | None:

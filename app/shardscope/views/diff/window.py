@@ -274,8 +274,7 @@ class DiffWindow(QDialog):
         for table in (self.table, fields, members):
             table.setAlternatingRowColors(True)
             table.setTabKeyNavigation(False)
-        self.facts = made(QTabWidget(self), "diffFacts")
-        self.facts.setDocumentMode(True)
+        self.facts = made(QTabWidget(self), "diffFacts", documentMode=True)
         self.facts.addTab(fields, self.tr("Fields"))
         self.facts.addTab(members, self.tr("Shards"))
         self.facts.setTabVisible(1, False)
@@ -312,8 +311,7 @@ class DiffWindow(QDialog):
             self.chips[kind] = chip
 
     def _button(self, text: str, name: str, hint: str, act: Callable[[], object]) -> QPushButton:
-        button = made(QPushButton(text, self), name, toolTip=hint, autoDefault=False)
-        button.clicked.connect(lambda _: act())
+        button = made(QPushButton(text, self), name, toolTip=hint, autoDefault=False, clicked=lambda _: act())
         return button
 
     def _lay_out(self) -> None:
@@ -329,8 +327,7 @@ class DiffWindow(QDialog):
     def _split(
         self, name: str, orientation: Qt.Orientation, one: QWidget, other: QWidget, sizes: list[int]
     ) -> QSplitter:
-        split = made(QSplitter(orientation, self), name)
-        split.setChildrenCollapsible(False)
+        split = made(QSplitter(orientation, self), name, childrenCollapsible=False)
         split.addWidget(one)
         split.addWidget(other)
         split.setSizes(sizes)
@@ -556,8 +553,7 @@ class CompareShards(QObject):
         super().__init__(parent)
         self._session, self._window = session, parent
         self.windows: list[DiffWindow] = []
-        self.menu = made(QMenu(self.tr("&Diff with"), parent), "compareWith")
-        self.menu.setToolTipsVisible(True)
+        self.menu = made(QMenu(self.tr("&Diff with"), parent), "compareWith", toolTipsVisible=True)
         title = self.tr("Diff with")
         self._add(self.tr("&File…"), "Ctrl+Alt+D", lambda: ask_file(parent, title, self.compare_path))
         self._add(self.tr("Fol&der…"), "", lambda: ask_folder(parent, title, self.compare_path))

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPoint, Qt, SignalInstance
+from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QFileDialog, QInputDialog, QMenu, QWidget
+from PySide6.QtWidgets import QFileDialog, QInputDialog, QMenu
 
 from shardcore import Node, Shard, Span
 from shardcore.model.details import OpenedWith, curl_command, explain_command, read_lines, record_size
@@ -22,43 +23,31 @@ from shardscope.session.byte_pages import pieces_of
 from shardscope.session.display_text import CopyAs, TooMuchToCopy, check_size, copied, cut_middle
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
-from shardscope.views.hex.address_bar import AddressBar
 from shardscope.views.hex.layout import AUTOMATIC, MAX_WIDTH
-from shardscope.views.hex.search_bar import SearchBar
 from shardscope.views.hex.state import HexState
-from shardscope.views.hex.tabs import DrawingPlace, stored_span
-from shardscope.views.hex.view import HexView
+from shardscope.views.hex.tabs import stored_span
 from shardscope.widgets import fonts
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.file_dialogs import ask_target
-from shardscope.widgets.layouts import made
+from shardscope.widgets.layouts import made, new_action
 from shardscope.widgets.save_picture import add_picture
 
-Keys = str | QKeySequence.StandardKey
+if TYPE_CHECKING:
+    from shardscope.views.hex.panel import HexPanel
+
 LineForm = Callable[[str, Span, OpenedWith], str]
 """Function that returns a command or program lines that print bytes, from URI, span and options."""
 
 
 class HexActions(QObject):
-    """Actions of the hex panel. The window connects those without a slot; `look_up` gets a key, `extract` a row."""
+    """Actions of the hex panel. The window connects those without a slot."""
 
-    def __init__(
-        self,
-        panel: QWidget,
-        session: Session,
-        view: HexView,
-        rows: RowChoice,
-        address: AddressBar,
-        search: SearchBar,
-        drawings: DrawingPlace,
-        look_up: SignalInstance,
-        extract: SignalInstance,
-    ) -> None:
+    def __init__(self, panel: HexPanel, session: Session) -> None:
         super().__init__(panel)
-        self._panel, self._session, self._view, self._state, self._rows = panel, session, view, view.state, rows
-        self._look_up, self._extract = look_up, extract
-        state = self._state
-        act, toggle, standard = self._action, self._toggle, QKeySequence.StandardKey
+        self._panel, self._session, self._state, self._rows = panel, session, panel.state, panel.rows
+        state, search, drawings = panel.state, panel.search, panel.drawings
+        act, standard = partial(new_action, panel), QKeySequence.StandardKey
+        toggle = partial(act, checkable=True, checked=True)
         self.copy = act(self.tr("&Copy"), self._copy, standard.Copy)
         self.copy_as = {
             form: act(self.tr("Copy as {0}").format(form.value), partial(self._copy, form))
@@ -90,27 +79,17 @@ class HexActions(QObject):
         self.drawing = act(self.tr("Dra&wing"), drawings.toggle, "Alt+D")
         self.copy_drawing = act(self.tr("Copy d&rawing"), lambda: drawings.made().copy.trigger())  # noqa: PLW0108 - made when used
         self.save_drawing = act(self.tr("Save dra&wing…"), lambda: drawings.made().save.trigger())  # noqa: PLW0108 - made when used
-        self.goto = act(self.tr("&Go to …"), address.start, "Ctrl+G")
+        self.goto = act(self.tr("&Go to …"), panel.address.start, "Ctrl+G")
         self.find = act(self.tr("&Find …"), search.start, standard.Find)
         self.find_these = act(self.tr("Find &these bytes"), search.find_these, "Ctrl+F3")
         self.find_next = act(self.tr("Find &next"), partial(search.again, backward=False), "F3")
         self.find_previous = act(self.tr("Find p&revious"), partial(search.again, backward=True), "Shift+F3")
-        self.letters = toggle(
-            self.tr("Role &letters"),
-            self.tr("Always shown in palettes for colour-blind users"),
-            state.set_letters,
-            checked=False,
-        )
-        self.fields = toggle(
-            self.tr("Fi&elds beside the bytes"),
-            self.tr("Show names and values of the fields of each row"),
-            view.set_column,
-        )
-        self.fold = toggle(
-            self.tr("Fold rows of e&qual bytes"),
-            self.tr("Show rows of equal bytes as one line; click or press Enter to expand"),
-            state.set_folding,
-        )
+        about = self.tr("Always shown in palettes for colour-blind users")
+        self.letters = toggle(self.tr("Role &letters"), checked=False, toolTip=about, toggled=state.set_letters)
+        about = self.tr("Show names and values of the fields of each row")
+        self.fields = toggle(self.tr("Fi&elds beside the bytes"), toolTip=about, toggled=panel.view.set_column)
+        about = self.tr("Show rows of equal bytes as one line; click or press Enter to expand")
+        self.fold = toggle(self.tr("Fold rows of e&qual bytes"), toolTip=about, toggled=state.set_folding)
         drawings.sketches_changed.connect(self._set_drawings)
         self._set_drawings(False)
         self.larger = act(self.tr("&Larger bytes"), partial(self._zoom, larger=True), "Ctrl+Alt++")
@@ -132,21 +111,6 @@ class HexActions(QObject):
     @property
     def copies(self) -> list[QAction]:
         return [*self.copy_as.values(), self.copy_command, self.copy_python, self.copy_curl]
-
-    def _action(self, text: str, slot: Callable[[], object] | None = None, keys: Keys = "") -> QAction:
-        action = QAction(text, self._panel, shortcut=QKeySequence(keys))
-        if slot is not None:
-            action.triggered.connect(lambda _=False: slot())
-        self._panel.addAction(action)
-        return action
-
-    def _toggle(self, text: str, tip: str, slot: Callable[[bool], object], *, checked: bool = True) -> QAction:
-        action = self._action(text)
-        action.setCheckable(True)
-        action.setChecked(checked)
-        action.setToolTip(tip)
-        action.toggled.connect(slot)
-        return action
 
     def _zoom(self, *, larger: bool) -> None:
         self._state.set_zoom(fonts.zoomed(self._state.zoom, larger=larger))
@@ -285,8 +249,8 @@ class HexActions(QObject):
         menu.addSeparator()
         for text, act in (
             (self.tr("Go to o&bject"), lambda: self._session.select_row(row if row is not None else -1)),
-            (self.tr("Look &up object"), lambda: self._look_up.emit(key)),
-            (self.tr("E&xtract object…"), lambda: self._extract.emit(row)),
+            (self.tr("Look &up object"), lambda: self._panel.look_up_wanted.emit(key)),
+            (self.tr("E&xtract object…"), lambda: self._panel.extract_wanted.emit(row)),
         ):
             menu.addAction(text, act).setEnabled(row is not None and key is not None)
         menu.addSeparator()
@@ -294,7 +258,7 @@ class HexActions(QObject):
         menu.addSeparator()
         self.add_looks(menu)
         menu.addSeparator()
-        add_picture(menu, self._view, "bytes", self._session.say)
+        add_picture(menu, self._panel.view, "bytes", self._session.say)
         _open(menu, place)
 
 
@@ -306,7 +270,6 @@ def _open(menu: QMenu, place: QPoint) -> None:
 # --- bytes per row ---
 
 DEFAULT = 16
-"""Bytes per row by default; fewer if they do not fit."""
 
 _LONGEST = 16
 

@@ -181,8 +181,7 @@ class SearchBar(QWidget):
         self._running("find", None)
 
     def _button(self, text: str, name: str, tip: str, act: Callable[[], object]) -> QToolButton:
-        button = made(QToolButton(), name, text=text, toolTip=tip, accessibleName=tip)
-        button.clicked.connect(lambda _=False: act())
+        button = made(QToolButton(), name, text=text, toolTip=tip, accessibleName=tip, clicked=lambda _=False: act())
         if len(text) == 1:
             button.setFixedWidth(28)
         return button

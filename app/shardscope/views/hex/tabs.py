@@ -22,6 +22,7 @@ from shardscope.session.session import Session
 from shardscope.views.hex.view import HexView
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.fonts import px
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import tip
 
 if TYPE_CHECKING:
@@ -122,9 +123,7 @@ class SourceTabs(QTabBar):
             self._changed(self.currentIndex())
 
     def _close_button(self, name: str) -> QToolButton:
-        button = QToolButton(self)
-        button.setText("✕")
-        button.setAutoRaise(True)
+        button = made(QToolButton(self), text="✕", autoRaise=True)
         button.setFixedSize(px(20), px(20))
         button.setToolTip(self.tr("Close"))
         button.setAccessibleName(self.tr("Close this tab"))
@@ -187,8 +186,7 @@ class DrawingPlace(QObject):
         self.remembered: dict[str, str] = {}
         # The layout resizes widgets one after the other.
         self._settling = Debounce(self, self._reveal)
-        self.splitter = QSplitter(Qt.Orientation.Vertical)
-        self.splitter.setChildrenCollapsible(False)
+        self.splitter = made(QSplitter(Qt.Orientation.Vertical), childrenCollapsible=False)
         self.splitter.addWidget(view)
         tabs.drawing_chosen.connect(self.show)
         tabs.chosen.connect(lambda _: self.hide())

@@ -142,7 +142,6 @@ class FilterField(QLineEdit):
 
 
 def why_none(session: Session) -> str | None:
-    """Return the message to show if there are no rows to count, else None."""
     shard = session.shard
     if shard is None:
         return ""
@@ -457,7 +456,6 @@ class ObjectPanel(QWidget):
         header.setSortIndicator(section, side)
 
     def seek(self, path: Path) -> None:
-        """Search a local file among the objects and select the object found."""
         job: Job | None = None
 
         def report(words: str) -> None:

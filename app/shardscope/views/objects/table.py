@@ -503,8 +503,7 @@ class ColumnVisibility(QObject):
         self.reset_widths.triggered.connect(lambda _: table.reset_widths())
         self.automatic = QAction(self.tr("Choose columns &automatically"), self)
         self.automatic.triggered.connect(lambda _: self._forget())
-        header = table.horizontalHeader()
-        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header = made(table.horizontalHeader(), contextMenuPolicy=Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(lambda place: self.menu().popup(header.mapToGlobal(place)))
         table.objects.modelReset.connect(self._apply)
 

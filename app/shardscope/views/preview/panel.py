@@ -174,7 +174,6 @@ class PreviewPanel(QWidget):
     """Preview of the selected object; built when it is first visible, and reads in jobs only while it is visible."""
 
     look_up_requested = Signal(str)
-    """Carries the key of the chunk of a volume to look up."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -213,8 +212,7 @@ class PreviewPanel(QWidget):
         self.chunk_button.setChecked(True)
         self.scope.hide()
         self._buttons: dict[str, QToolButton] = {}
-        self._switch = QHBoxLayout()
-        self._switch.setSpacing(2)
+        self._switch = lay(QHBoxLayout(), spacing=2)
         about = self.tr("Copy the content, or what is selected of it (Ctrl+C)")
         self.copy = button("previewCopy", self.tr("Copy"), self.copy_content, tip=about)
         spoken, about = self.tr("More actions"), self.tr("Save, copy")
@@ -252,8 +250,7 @@ class PreviewPanel(QWidget):
         self._follow(session.selection)
 
     def _push(self, name: str, text: str, clicked: Callable[[], object]) -> QPushButton:
-        found = made(QPushButton(text), name)
-        found.clicked.connect(lambda _: clicked())
+        found = made(QPushButton(text), name, clicked=lambda _: clicked())
         return found
 
     @cached_property
@@ -544,7 +541,6 @@ class PreviewPanel(QWidget):
         return self._session.request.sandbox
 
     def save_to(self, path: Path) -> None:
-        """Write the content to a file in a job; replaces an existing file."""
         if self.shown is not None:
             shown = self.shown
             self._write(lambda shard, job: _save(shard, job, shown, path), path)

@@ -82,8 +82,6 @@ class SuggestedKey:
 
 
 class SuggestedKeys(QWidget):
-    """Links to keys, and a button with them as a menu; both are hidden or disabled without keys."""
-
     chosen = Signal(str)
 
     def __init__(self, session: Session) -> None:
