@@ -398,7 +398,6 @@ class CompareTable(QTableWidget):
             horizontalScrollMode=QAbstractItemView.ScrollMode.ScrollPerPixel,
             styleSheet=f"QTableView::item {{ padding: {_PADDING}px 4px; }}",
         )
-        self.rows_ = self.model()
         self.formats: list[str] = []
         rows, header = self.verticalHeader(), self.horizontalHeader()
         rows.hide()
@@ -509,8 +508,7 @@ class CompareWindow(QDialog):
 
     def _stop(self, _: int) -> None:
         for name in self.stale:
-            if (job := self._jobs.newest((name, self))) is not None:
-                job.cancel()
+            self._jobs.cancel((name, self))
 
 
 class CompareFormats(QObject):

@@ -318,13 +318,14 @@ class RequestLogPanel(QWidget):
         self._session = session
         self._settings = settings
         self.model = RequestLogModel(self)
-        self.spent, self.full, self.notes = (self._line(name) for name in ("tapeSpent", "tapeFull", "tapeNotes"))
+        self.spent, self.full, self.notes = (
+            made(Elided(greedy=True, parent=self), name) for name in ("tapeSpent", "tapeFull", "tapeNotes")
+        )
         self.full.setForegroundRole(self.full.palette().ColorRole.PlaceholderText)
-        self.hits = self._button(self.tr("Cache"), self.tr("Include reads that the cache answered (no cost)"))
-        self.hits.setCheckable(True)
+        about = self.tr("Include reads that the cache answered (no cost)")
+        self.hits = made(QToolButton(self), text=self.tr("Cache"), toolTip=about, checkable=True)
         self.hits.toggled.connect(self.model.show_hits)
-        self.prices = self._button("$", self.tr("Prices"))
-        self.prices.setAccessibleName(self.tr("Prices"))
+        self.prices = made(QToolButton(self), text="$", accessibleName=self.tr("Prices"))
         self.prices.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.prices.setMenu(self._price_menu())
         self.table = RequestTable(self.model, self)
@@ -341,21 +342,12 @@ class RequestLogPanel(QWidget):
         session.index.loaded.connect(self._known_better)
         self._set_request_log(session.documents.request_log)
 
-    def _line(self, name: str) -> Elided:
-        line = made(Elided(greedy=True, parent=self), name)
-        return line
-
-    def _button(self, text: str, tip: str) -> QToolButton:
-        return made(QToolButton(self), text=text, toolTip=tip)
-
     def _price_menu(self) -> QMenu:
         menu = QMenu(self)
         group = QActionGroup(menu)
         for price in PRICES:
             action = menu.addAction(price.name, partial(self._set_price, price))
-            action.setCheckable(True)
-            action.setChecked(price is self.price)
-            group.addAction(action)
+            group.addAction(made(action, checkable=True, checked=price is self.price))
         return menu
 
     # --- what is shown ---

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QBoxLayout, QLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QLayout, QWidget
 
 L = TypeVar("L", bound=QBoxLayout)
 Made = TypeVar("Made", bound=QObject)
@@ -32,6 +32,15 @@ def lay(
         else:
             layout.addLayout(widget, stretch)
     return layout
+
+
+def grid_in(parent: QWidget, across: int, down: int, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QGridLayout:
+    """Return an empty grid; `across` and `down` are its gaps in pixels."""
+    grid = QGridLayout(parent)
+    grid.setContentsMargins(*margins)
+    grid.setHorizontalSpacing(across)
+    grid.setVerticalSpacing(down)
+    return grid
 
 
 def made(thing: Made, name: str = "", **properties: Any) -> Made:

@@ -133,9 +133,8 @@ class Controls(QWidget):
         self._put: dict[str, Put] = {}
         self._parts: list[QWidget] = []
         self._showing = False
-        self.reset = made(QPushButton(self.tr("Reset")), "drawingReset")
-        self.reset.setToolTip(self.tr("Restore the values of the file"))
-        self.reset.clicked.connect(self.reset_wanted)
+        about = self.tr("Restore the values of the file")
+        self.reset = made(QPushButton(self.tr("Reset")), "drawingReset", toolTip=about, clicked=self.reset_wanted)
         self._row = FlowLayout(self)
         self._row.setContentsMargins(12, 6, 12, 6)
         self._row.addWidget(self.reset)

@@ -299,8 +299,7 @@ class Sandbox(QObject):
         self._there, self._asked = ((), ()), None
         self._soon.stop()
         self._was, self.impact, self.error = None, None, ""
-        if (job := self._session.jobs.newest(("before", self))) is not None:
-            job.cancel()
+        self._session.jobs.cancel(("before", self))
         self.changed.emit()
         self.compared.emit()
 

@@ -12,7 +12,6 @@ from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, Si
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QDialog,
-    QGridLayout,
     QHBoxLayout,
     QMenu,
     QProgressBar,
@@ -41,7 +40,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_file, ask_folder
 from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.layouts import grid_in, lay, made
 from shardscope.widgets.table import Column, RowTable, TableModel
 
 I64 = NDArray[np.int64]
@@ -335,10 +334,7 @@ class DiffWindow(QDialog):
 
     def _make_bytes(self) -> QWidget:
         below = QWidget(self)
-        grid = QGridLayout(below)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(6)
-        grid.setVerticalSpacing(2)
+        grid = grid_in(below, 6, 2)
         self.strips = [DiffStrip(self.state, side, self) for side in (0, 1)]
         self.views = [AlignedHexView(self.state, side, self) for side in (0, 1)]
         self.titles, self.tabs = [], []

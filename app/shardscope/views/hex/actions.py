@@ -31,6 +31,7 @@ from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.layouts import made, new_action
 from shardscope.widgets.save_picture import add_picture
+from shardscope.widgets.table import context_menu
 
 if TYPE_CHECKING:
     from shardscope.views.hex.panel import HexPanel
@@ -232,15 +233,14 @@ class HexActions(QObject):
         menu.addActions([self.fold, self.fields, self.letters, self.larger, self.smaller])
 
     def open_header_menu(self, place: QPoint) -> None:
-        menu = QMenu(self._panel)
+        menu = context_menu(self._panel, ())
         self.add_looks(menu)
-        _open(menu, place)
+        menu.popup(place)
 
     def open_menu(self, place: QPoint) -> None:
         selection = self._session.selection
         row, key = selection.row, selection.ref.key if selection.ref is not None else None
-        menu = QMenu(self._panel)
-        menu.addAction(self.copy)
+        menu = context_menu(self._panel, [self.copy])
         menu.addMenu(self.tr("Copy &as")).addActions(self.copies)
         menu.addActions([self.copy_offset, self.save, self.paste, self.fill])
         menu.addSeparator()
@@ -259,12 +259,7 @@ class HexActions(QObject):
         self.add_looks(menu)
         menu.addSeparator()
         add_picture(menu, self._panel.view, "bytes", self._session.say)
-        _open(menu, place)
-
-
-def _open(menu: QMenu, place: QPoint) -> None:
-    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    menu.popup(place)
+        menu.popup(place)
 
 
 # --- bytes per row ---
@@ -332,9 +327,7 @@ class RowChoice(QObject):
             text = width.text
             if width.mode is RowMode.RECORD and record is not None:
                 text = self.tr("One {0} ({1} bytes)").format(cut_middle(record[1], _LONGEST), record[0])
-            action = rows.addAction(text, partial(self.choose, width))
-            action.setCheckable(True)
-            action.setChecked(width == self.width)
+            made(rows.addAction(text, partial(self.choose, width)), checkable=True, checked=width == self.width)
         rows.addAction(self.tr("&Other…"), self.ask)
 
     def ask(self) -> QInputDialog:

@@ -123,11 +123,10 @@ class SourceTabs(QTabBar):
             self._changed(self.currentIndex())
 
     def _close_button(self, name: str) -> QToolButton:
-        button = made(QToolButton(self), text="✕", autoRaise=True)
-        button.setFixedSize(px(20), px(20))
-        button.setToolTip(self.tr("Close"))
+        close, about = partial(self.close_source, name), self.tr("Close")
+        button = made(QToolButton(self), text="✕", autoRaise=True, toolTip=about, clicked=close)
         button.setAccessibleName(self.tr("Close this tab"))
-        button.clicked.connect(partial(self.close_source, name))
+        button.setFixedSize(px(20), px(20))
         return button
 
     def clear(self) -> None:
@@ -302,9 +301,7 @@ class DrawingPlace(QObject):
 
             self.panel = panel = DrawingPanel(self._session)
             panel.item_chosen.connect(lambda item: self.item_chosen.emit(panel.name, item.name))
-            panel.drawn.connect(self.drawn)
-            panel.bytes_wanted.connect(self.to_bytes)
-            panel.sketch_chosen.connect(self._remember)
+            made(panel, drawn=self.drawn, bytes_wanted=self.to_bytes, sketch_chosen=self._remember)
             self.splitter.insertWidget(0, panel)
             for number, share in enumerate(_SHARES):
                 self.splitter.setStretchFactor(number, share)

@@ -128,15 +128,14 @@ class CostSwitch(QWidget):
         super().__init__()
         made(self, "traceCosts", accessibleName=self.tr("Costs of the lookup"))
         # These mnemonics must differ from those of the menus.
-        self.warm = QRadioButton(self.tr("W&ith cache"))
-        self.warm.setObjectName("traceWarm")
-        self.warm.setToolTip(self.tr("Bytes that each step read now. Cached bytes cost nothing."))
-        self.warm.setChecked(True)
-        self.cold = made(QRadioButton(self.tr("C&old start")), "traceCold")
-        self.cold.setToolTip(
-            self.tr("Cost of each step with an empty cache, including opening. Measured by opening the shard again.")
+        about = self.tr("Bytes that each step read now. Cached bytes cost nothing.")
+        self.warm = made(QRadioButton(self.tr("W&ith cache")), "traceWarm", toolTip=about, checked=True)
+        about = self.tr(
+            "Cost of each step with an empty cache, including opening. Measured by opening the shard again."
         )
-        self.cold.toggled.connect(self.cold_wanted.emit)
+        self.cold = made(
+            QRadioButton(self.tr("C&old start")), "traceCold", toolTip=about, toggled=self.cold_wanted.emit
+        )
         self.summary = made(WrapText(tone="muted"), "traceColdTold")
         self.summary.hide()
         row = lay(QHBoxLayout(), QLabel(self.tr("Cost:")), self.warm, self.cold, 1, spacing=12)
