@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPoint, Qt
+from PySide6.QtCore import QObject, QPoint, Qt, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QFileDialog, QInputDialog, QMenu
+from PySide6.QtWidgets import QFileDialog, QInputDialog, QMenu, QWidget
 
 from shardcore import Node, Shard, Span
 from shardcore.model.details import OpenedWith, curl_command, explain_command, read_lines, record_size
@@ -23,9 +22,12 @@ from shardscope.session.byte_pages import pieces_of
 from shardscope.session.display_text import CopyAs, TooMuchToCopy, check_size, copied, cut_middle
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
+from shardscope.views.hex.address_bar import AddressBar
 from shardscope.views.hex.layout import AUTOMATIC, MAX_WIDTH
+from shardscope.views.hex.search_bar import SearchBar
 from shardscope.views.hex.state import HexState
-from shardscope.views.hex.tabs import stored_span
+from shardscope.views.hex.tabs import DrawingPlace, stored_span
+from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.file_dialogs import ask_target
@@ -33,20 +35,29 @@ from shardscope.widgets.layouts import made, new_action
 from shardscope.widgets.save_picture import add_picture
 from shardscope.widgets.table import context_menu
 
-if TYPE_CHECKING:
-    from shardscope.views.hex.panel import HexPanel
-
 LineForm = Callable[[str, Span, OpenedWith], str]
 """Function that returns a command or program lines that print bytes, from URI, span and options."""
 
 
 class HexActions(QObject):
-    """Actions of the hex panel. The window connects those without a slot."""
+    """Actions of the hex panel. The window connects those without a slot; `look_up` gets a key, `extract` a row."""
 
-    def __init__(self, panel: HexPanel, session: Session) -> None:
+    def __init__(
+        self,
+        panel: QWidget,
+        session: Session,
+        view: HexView,
+        rows: RowChoice,
+        address: AddressBar,
+        search: SearchBar,
+        drawings: DrawingPlace,
+        look_up: SignalInstance,
+        extract: SignalInstance,
+    ) -> None:
         super().__init__(panel)
-        self._panel, self._session, self._state, self._rows = panel, session, panel.state, panel.rows
-        state, search, drawings = panel.state, panel.search, panel.drawings
+        self._panel, self._session, self._view, self._state, self._rows = panel, session, view, view.state, rows
+        self._look_up, self._extract = look_up, extract
+        state = self._state
         act, standard = partial(new_action, panel), QKeySequence.StandardKey
         toggle = partial(act, checkable=True, checked=True)
         self.copy = act(self.tr("&Copy"), self._copy, standard.Copy)
@@ -80,7 +91,7 @@ class HexActions(QObject):
         self.drawing = act(self.tr("Dra&wing"), drawings.toggle, "Alt+D")
         self.copy_drawing = act(self.tr("Copy d&rawing"), lambda: drawings.made().copy.trigger())  # noqa: PLW0108 - made when used
         self.save_drawing = act(self.tr("Save dra&wing…"), lambda: drawings.made().save.trigger())  # noqa: PLW0108 - made when used
-        self.goto = act(self.tr("&Go to …"), panel.address.start, "Ctrl+G")
+        self.goto = act(self.tr("&Go to …"), address.start, "Ctrl+G")
         self.find = act(self.tr("&Find …"), search.start, standard.Find)
         self.find_these = act(self.tr("Find &these bytes"), search.find_these, "Ctrl+F3")
         self.find_next = act(self.tr("Find &next"), partial(search.again, backward=False), "F3")
@@ -88,7 +99,7 @@ class HexActions(QObject):
         about = self.tr("Always shown in palettes for colour-blind users")
         self.letters = toggle(self.tr("Role &letters"), checked=False, toolTip=about, toggled=state.set_letters)
         about = self.tr("Show names and values of the fields of each row")
-        self.fields = toggle(self.tr("Fi&elds beside the bytes"), toolTip=about, toggled=panel.view.set_column)
+        self.fields = toggle(self.tr("Fi&elds beside the bytes"), toolTip=about, toggled=view.set_column)
         about = self.tr("Show rows of equal bytes as one line; click or press Enter to expand")
         self.fold = toggle(self.tr("Fold rows of e&qual bytes"), toolTip=about, toggled=state.set_folding)
         drawings.sketches_changed.connect(self._set_drawings)
@@ -249,8 +260,8 @@ class HexActions(QObject):
         menu.addSeparator()
         for text, act in (
             (self.tr("Go to o&bject"), lambda: self._session.select_row(row if row is not None else -1)),
-            (self.tr("Look &up object"), lambda: self._panel.look_up_wanted.emit(key)),
-            (self.tr("E&xtract object…"), lambda: self._panel.extract_wanted.emit(row)),
+            (self.tr("Look &up object"), lambda: self._look_up.emit(key)),
+            (self.tr("E&xtract object…"), lambda: self._extract.emit(row)),
         ):
             menu.addAction(text, act).setEnabled(row is not None and key is not None)
         menu.addSeparator()
@@ -258,7 +269,7 @@ class HexActions(QObject):
         menu.addSeparator()
         self.add_looks(menu)
         menu.addSeparator()
-        add_picture(menu, self._panel.view, "bytes", self._session.say)
+        add_picture(menu, self._view, "bytes", self._session.say)
         menu.popup(place)
 
 

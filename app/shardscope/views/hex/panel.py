@@ -108,7 +108,17 @@ class HexPanel(QWidget):
         self.legend = Legend()
         self.status = HexStatus(self.state)
         self.drawings = DrawingPlace(session, self.tabs, self.view)
-        self.actions_ = HexActions(self, session)
+        self.actions_ = HexActions(
+            self,
+            session,
+            self.view,
+            self.rows,
+            self.address,
+            self.search,
+            self.drawings,
+            self.look_up_wanted,
+            self.extract_wanted,
+        )
         self.decoded_button = QToolButton()
         self._about = QWidget()
         self.setFocusProxy(self.view)
