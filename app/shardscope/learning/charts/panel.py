@@ -37,6 +37,8 @@ class Charts(QWidget):
             return
         from shardscope.learning.charts.chart_pages import ChartPages
 
-        self.pages = pages = made(ChartPages(self.session, self), filter_wanted=self.filter_wanted)
+        pages = ChartPages(self.session, self)
+        pages.filter_wanted.connect(self.filter_wanted)
         self._column.addWidget(pages)
         self.setFocusProxy(pages)
+        self.pages = pages
