@@ -252,7 +252,6 @@ class LookupTimeline(_Rows):
 
     @property
     def scale(self) -> float:
-        """Pixels per millisecond."""
         wide = QFontMetricsF(self.font()).horizontalAdvance
         lookups = [(row.lookup.milliseconds, wide(self.result(row))) for row in self.rows if row.lookup]
         room = self.width() - _SIDE - self._left - max((text for _, text in lookups), default=0) - 2 * _GAP
@@ -399,7 +398,6 @@ class CompareTable(QTableWidget):
             horizontalScrollMode=QAbstractItemView.ScrollMode.ScrollPerPixel,
             styleSheet=f"QTableView::item {{ padding: {_PADDING}px 4px; }}",
         )
-        self.rows_ = self.model()
         self.formats: list[str] = []
         rows, header = self.verticalHeader(), self.horizontalHeader()
         rows.hide()
@@ -465,8 +463,7 @@ class CompareWindow(QDialog):
         lay(QVBoxLayout(inner), self.strips, self.timeline, (self.table, 1), spacing=6)
         self.area = scrolled(inner, "compareArea", self.tr("Strips and costs"), self)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the focus goes to its parts
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.reject)
+        buttons = made(QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self), rejected=self.reject)
         column = self.headline, self.line, (self.area, 1), buttons
         lay(QVBoxLayout(self), *column, margins=(14, 12, 14, 12), spacing=8)
         self.strips.chosen.connect(self.choose)
@@ -511,8 +508,7 @@ class CompareWindow(QDialog):
 
     def _stop(self, _: int) -> None:
         for name in self.stale:
-            if (job := self._jobs.newest((name, self))) is not None:
-                job.cancel()
+            self._jobs.cancel((name, self))
 
 
 class CompareFormats(QObject):
@@ -523,8 +519,7 @@ class CompareFormats(QObject):
 
     def show(self) -> CompareWindow:
         if self.sheet is None:
-            self.sheet = CompareWindow(self._jobs, self._window)
-            self.sheet.finished.connect(self._closed)
+            self.sheet = made(CompareWindow(self._jobs, self._window), finished=self._closed)
         self.sheet.show()
         self.sheet.raise_()
         self.sheet.activateWindow()

@@ -249,6 +249,10 @@ class Jobs(QObject):
     def newest(self, key: object) -> Job | None:
         return self._newest.get((self.scope, key)) or self._newest.get((None, key))
 
+    def cancel(self, key: object) -> None:
+        if (job := self.newest(key)) is not None:
+            job.cancel()
+
     @property
     def open_jobs(self) -> tuple[Job, ...]:
         return tuple(self._open)

@@ -29,7 +29,7 @@ from shardscope.tasks.task_dialog import RESULT_PAGE, ProgressPage, ResultPage, 
 from shardscope.views.request_log import RequestLogPanel
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.table import THING_ROLE, CellDelegate, Column, Index, RowTable, TableModel, TableOrText
 
 SIGNS = {
@@ -97,9 +97,7 @@ class TransferModel(TableModel):
         self.things = []
         jobs.added.connect(self._add)
         jobs.changed.connect(self._change)
-        self._clock = QTimer(self)
-        self._clock.setInterval(500)
-        self._clock.timeout.connect(self._tick)
+        self._clock = made(QTimer(self), interval=500, timeout=self._tick)
 
     @property
     def running(self) -> int:
@@ -185,21 +183,19 @@ class JobList(QWidget):
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setFocusProxy(self.table)
         self.summary = Elided(greedy=True, parent=self)
-        self.resume_button = QPushButton(self.tr("Resume"), self)
-        self.resume_button.setToolTip(
-            self.tr("Continue after the connection was lost. Complete files are not fetched again.")
-        )
-        self.resume_button.clicked.connect(self.resume_selected)
-        self.show_button = QPushButton(self.tr("Show…"), self)
-        self.show_button.setToolTip(self.tr("Progress or result of the selected job (Return)"))
-        self.show_button.clicked.connect(lambda _: self.show_job(self._chosen[0]))
-        self.cancel_button = QPushButton(self.tr("Cancel"), self)
-        self.cancel_button.setToolTip(self.tr("Cancel the selected jobs, or all if none is selected (Delete)"))
-        self.cancel_button.clicked.connect(self.cancel_selected)
-        self.clear_button = QPushButton(self.tr("Clear"), self)
-        self.clear_button.setToolTip(self.tr("Remove finished jobs from the list"))
-        self.clear_button.clicked.connect(lambda _: self.model.clear_ended())
-        buttons = self.resume_button, self.show_button, self.cancel_button, self.clear_button
+        resume = self.tr("Continue after the connection was lost. Complete files are not fetched again.")
+        show = self.tr("Progress or result of the selected job (Return)")
+        cancel = self.tr("Cancel the selected jobs, or all if none is selected (Delete)")
+        clear = self.tr("Remove finished jobs from the list")
+        self.resume_button, self.show_button, self.cancel_button, self.clear_button = buttons = [
+            made(QPushButton(text, self), toolTip=about, clicked=act)
+            for text, about, act in (
+                (self.tr("Resume"), resume, self.resume_selected),
+                (self.tr("Show…"), show, lambda _: self.show_job(self._chosen[0])),
+                (self.tr("Cancel"), cancel, self.cancel_selected),
+                (self.tr("Clear"), clear, self.model.clear_ended),
+            )
+        ]
         bar = lay(QHBoxLayout(), (self.summary, 1), *buttons, margins=(8, 6, 8, 6), spacing=8)
         self._body = TableOrText(self.table, self)
         lay(QVBoxLayout(self), bar, self._body)

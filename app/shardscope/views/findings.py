@@ -78,33 +78,21 @@ COLUMNS = (
 )
 
 
-class FindingModel(TableModel):
-    things: tuple[Finding, ...] = ()
-
-    def __init__(self) -> None:
-        super().__init__(None, COLUMNS)
-
-    def set_report(self, report: Report | None) -> None:
-        self.show_things(tuple(sorted(report.findings, key=_severity)) if report is not None else ())
-
-
 class FindingsTable(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
         self._job: Job | None = None
-        self.model = FindingModel()
+        self.model = TableModel(None, COLUMNS)
         self.buttons = {depth: self._button(depth) for depth in Depth}
         self.state = made(WrapText(), "findingsState")
-        self.progress = QProgressBar(self)
+        self.progress = made(QProgressBar(self), accessibleName=self.tr("Progress of the verification"))
         self.progress.setFixedWidth(120)
-        self.progress.setAccessibleName(self.tr("Progress of the verification"))
-        self.stop = QPushButton(self.tr("Cancel"), self)
-        self.stop.clicked.connect(self._cancel)
-        self.again = QPushButton(self.tr("Retry"), self)
-        self.again.setObjectName("findingsRetry")
-        self.again.setAccessibleDescription(self.tr("Verify again from the beginning"))
-        self.again.clicked.connect(self._retry)
+        self.stop = made(QPushButton(self.tr("Cancel"), self), clicked=self._cancel)
+        about = self.tr("Verify again from the beginning")
+        self.again = made(
+            QPushButton(self.tr("Retry"), self), "findingsRetry", accessibleDescription=about, clicked=self._retry
+        )
         self.table = RowTable(
             self.model,
             self,
@@ -121,8 +109,7 @@ class FindingsTable(QWidget):
         verify = QLabel(self.tr("Verify:"), self)
         bar = lay(QHBoxLayout(), verify, *self.buttons.values(), 1, margins=(8, 6, 8, 2), spacing=10)
         # As high as a button, so that the table never moves.
-        line = QWidget(self)
-        line.setMinimumHeight(self.stop.sizeHint().height())
+        line = made(QWidget(self), minimumHeight=self.stop.sizeHint().height())
         row = lay(
             QHBoxLayout(line), (self.state, 1), self.progress, self.stop, self.again, margins=(8, 0, 8, 2), spacing=10
         )
@@ -143,11 +130,9 @@ class FindingsTable(QWidget):
         self._running(None)
 
     def _button(self, depth: Depth) -> QPushButton:
+        about, start = DEPTHS[depth], lambda: self._session.verification.start(depth)
         button = QPushButton(depth.value.capitalize(), self)
-        button.setToolTip(DEPTHS[depth])
-        button.setAccessibleDescription(DEPTHS[depth])
-        button.clicked.connect(lambda: self._session.verification.start(depth))
-        return button
+        return made(button, toolTip=about, accessibleDescription=about, clicked=start)
 
     def _choose(self, row: int) -> None:
         finding = self.model.things[row]
@@ -208,7 +193,7 @@ class FindingsTable(QWidget):
             self.progress.setValue(1000 * job.done_amount // job.total_amount)
 
     def _show(self, report: Report | None) -> None:
-        self.model.set_report(report)
+        self.model.show_things(tuple(sorted(report.findings, key=_severity)) if report is not None else ())
         self.detail.hide()
         self.again.setVisible(report is not None and bool(report.stopped_after))
         self._enable()

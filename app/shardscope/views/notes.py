@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
@@ -157,16 +156,23 @@ class NotesPanel(QWidget):
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.doubleClicked.connect(lambda _: self._edit())
         self.setFocusProxy(self.table)
-        self.edit = self._action(self.tr("&Edit…"), "F2", self._edit)
-        self.delete = self._action(self.tr("&Delete"), "Del", self._delete)
-        self.restore = self._action(self.tr("&Undo delete"), "Ctrl+Z", self._notes.restore)
-        self.add_button = self._button(self.tr("&Add…"), "notesAdd", self.ask)
-        self.undo_button = self._button(self.tr("&Undo"), "notesUndo", self._notes.restore)
-        self.export_button = self._button(self.tr("E&xport…"), "notesExport", self._ask_export)
-        self.beside = TickBox(self.tr("&Beside file"), self)
-        self.beside.setObjectName("notesBeside")
-        self.beside.setToolTip(self.tr("Store the notes in FILE.notes.json, next to the file"))
-        self.beside.clicked.connect(self._notes.set_beside)
+        context = Qt.ShortcutContext.WidgetWithChildrenShortcut
+        self.edit, self.delete, self.restore = keyed = [
+            made(QAction(text, self, shortcut=QKeySequence(keys), shortcutContext=context), triggered=act)
+            for text, act, keys in (
+                (self.tr("&Edit…"), self._edit, "F2"),
+                (self.tr("&Delete"), self._delete, "Del"),
+                (self.tr("&Undo delete"), self._notes.restore, "Ctrl+Z"),
+            )
+        ]
+        self.table.addActions(keyed)
+        self.add_button = made(QPushButton(self.tr("&Add…"), self), "notesAdd", clicked=self.ask)
+        self.undo_button = made(QPushButton(self.tr("&Undo"), self), "notesUndo", clicked=self._notes.restore)
+        self.export_button = made(QPushButton(self.tr("E&xport…"), self), "notesExport", clicked=self._ask_export)
+        about = self.tr("Store the notes in FILE.notes.json, next to the file")
+        self.beside = made(
+            TickBox(self.tr("&Beside file"), self), "notesBeside", toolTip=about, clicked=self._notes.set_beside
+        )
         self.state = made(Elided(greedy=True, parent=self), "notesState")
         self.state.setContentsMargins(8, 2, 8, 4)
         self._body = TableOrText(self.table, self)
@@ -178,19 +184,6 @@ class NotesPanel(QWidget):
         self._notes.changed.connect(self._show)
         WhileVisible(session.selection_changed, self, lambda _: self._enable_add())
         self._show()
-
-    def _action(self, text: str, keys: str, act: Callable[[], object]) -> QAction:
-        action = QAction(text, self)
-        action.setShortcut(QKeySequence(keys))
-        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        action.triggered.connect(lambda _=False: act())
-        self.table.addAction(action)
-        return action
-
-    def _button(self, text: str, name: str, act: Callable[[], object]) -> QPushButton:
-        button = made(QPushButton(text, self), name)
-        button.clicked.connect(lambda _=False: act())
-        return button
 
     # --- what is shown ---
 

@@ -28,7 +28,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QCommandLinkButton,
     QFrame,
-    QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -61,7 +60,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import cut_text
-from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.layouts import grid_in, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.sample_names import sample_title
 from shardscope.widgets.table import Index, context_menu
@@ -279,8 +278,7 @@ class FolderBrowser(QObject):
             self._ask()
 
     def _leave(self) -> None:
-        if (job := self._session.jobs.newest(("browse", self))) is not None:
-            job.cancel()
+        self._session.jobs.cancel(("browse", self))
         folder, self._folder, self._pages = self._folder, None, None
         if folder is not None:
             jobs = self._session.jobs
@@ -361,10 +359,8 @@ class PlacesPanel(QWidget):
         self.browsing = FolderBrowser(session, self)
         self.groups = made(QComboBox(self), "placeGroups", accessibleName=self.tr("Kinds of places"))
         self.groups.addItems([group.title for group in Group])
-        self.filter = QLineEdit(self)
-        self.filter.setPlaceholderText(self.tr("Filter by name"))
-        self.filter.setAccessibleName(self.tr("Filter places"))
-        self.filter.setClearButtonEnabled(True)
+        about, hint = self.tr("Filter places"), self.tr("Filter by name")
+        self.filter = made(QLineEdit(self), accessibleName=about, placeholderText=hint, clearButtonEnabled=True)
         self.model = PlaceModel(self)
         self.list = PlaceList(self.model, self)
         self.note = plain_label("", wrap=True)
@@ -625,22 +621,17 @@ class KeySpaceCards(QScrollArea):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setObjectName("keySpaces")
-        self.setAccessibleName(self.tr("Key spaces"))
+        made(self, "keySpaces", accessibleName=self.tr("Key spaces"), widgetResizable=True)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidgetResizable(True)
 
     def fill(self, shard: DataSet) -> None:
         page, title = QWidget(), QLabel(self.tr("Choose a key space"))
-        grid = QGridLayout(page)
-        grid.setContentsMargins(16, 16, 16, 16)
-        grid.setSpacing(10)
+        grid = grid_in(page, 10, 10, (16, 16, 16, 16))
         grid.addWidget(title, 0, 0)
         for number, node in enumerate(shard.tree.children[:MOST_CARDS]):
             # Break lines only between details.
             facts = shown(node.doc).replace(" ", "\u00a0").replace("·\u00a0", "· ")
-            card = QCommandLinkButton(shown(node.name), facts)
-            card.setIcon(QIcon())
+            card = made(QCommandLinkButton(shown(node.name), facts), icon=QIcon())
             card.setCursor(Qt.CursorShape.PointingHandCursor)
             where = _inside(shard.folder, node.name)
             card.clicked.connect(lambda _=False, where=where: self.chosen.emit(where))

@@ -318,13 +318,14 @@ class RequestLogPanel(QWidget):
         self._session = session
         self._settings = settings
         self.model = RequestLogModel(self)
-        self.spent, self.full, self.notes = (self._line(name) for name in ("tapeSpent", "tapeFull", "tapeNotes"))
+        self.spent, self.full, self.notes = (
+            made(Elided(greedy=True, parent=self), name) for name in ("tapeSpent", "tapeFull", "tapeNotes")
+        )
         self.full.setForegroundRole(self.full.palette().ColorRole.PlaceholderText)
-        self.hits = self._button(self.tr("Cache"), self.tr("Include reads that the cache answered (no cost)"))
-        self.hits.setCheckable(True)
+        about = self.tr("Include reads that the cache answered (no cost)")
+        self.hits = made(QToolButton(self), text=self.tr("Cache"), toolTip=about, checkable=True)
         self.hits.toggled.connect(self.model.show_hits)
-        self.prices = self._button("$", self.tr("Prices"))
-        self.prices.setAccessibleName(self.tr("Prices"))
+        self.prices = made(QToolButton(self), text="$", accessibleName=self.tr("Prices"))
         self.prices.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.prices.setMenu(self._price_menu())
         self.table = RequestTable(self.model, self)
@@ -334,30 +335,19 @@ class RequestLogPanel(QWidget):
         second = lay(QHBoxLayout(), (self.full, 1), self.hits, self.prices, spacing=4)
         head = lay(QVBoxLayout(), self.spent, second, self.notes, margins=(8, 4, 8, 6), spacing=3)
         lay(QVBoxLayout(self), head, (self.table, 1))
-        self._timer = QTimer(self)
-        self._timer.setInterval(POLL_MILLISECONDS)
-        self._timer.timeout.connect(self._poll)
+        self._timer = made(QTimer(self), interval=POLL_MILLISECONDS, timeout=self._poll)
         session.notation_changed.connect(self.model.change)
         session.documents.request_log_changed.connect(self._set_request_log)
         session.opened.connect(lambda _: self._known_better())
         session.index.loaded.connect(self._known_better)
         self._set_request_log(session.documents.request_log)
 
-    def _line(self, name: str) -> Elided:
-        line = made(Elided(greedy=True, parent=self), name)
-        return line
-
-    def _button(self, text: str, tip: str) -> QToolButton:
-        return made(QToolButton(self), text=text, toolTip=tip)
-
     def _price_menu(self) -> QMenu:
         menu = QMenu(self)
         group = QActionGroup(menu)
         for price in PRICES:
             action = menu.addAction(price.name, partial(self._set_price, price))
-            action.setCheckable(True)
-            action.setChecked(price is self.price)
-            group.addAction(action)
+            group.addAction(made(action, checkable=True, checked=price is self.price))
         return menu
 
     # --- what is shown ---

@@ -1,11 +1,13 @@
-"""Widgets with their properties, filled layouts, and removing widgets from one that is filled again."""
+"""Widgets and actions with their properties, filled layouts, and removing widgets from one that is filled again."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QBoxLayout, QLayout, QWidget
+from PySide6.QtCore import QObject, SignalInstance
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QLayout, QWidget
 
 L = TypeVar("L", bound=QBoxLayout)
 Made = TypeVar("Made", bound=QObject)
@@ -32,13 +34,39 @@ def lay(
     return layout
 
 
-def made(widget: Made, name: str = "", **properties: Any) -> Made:
-    """Set the object name and Qt properties of a widget, action or layout, such as `toolTip`."""
-    widget.setObjectName(name or widget.objectName())
+def grid_in(parent: QWidget, across: int, down: int, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QGridLayout:
+    """Return an empty grid; `across` and `down` are its gaps in pixels."""
+    grid = QGridLayout(parent)
+    grid.setContentsMargins(*margins)
+    grid.setHorizontalSpacing(across)
+    grid.setVerticalSpacing(down)
+    return grid
+
+
+def made(thing: Made, name: str = "", **properties: Any) -> Made:
+    """Set the object name and Qt properties of an object, such as `toolTip`, and connect signals, such as `clicked`."""
+    thing.setObjectName(name or thing.objectName())
     for key, value in properties.items():
-        if not widget.setProperty(key, value):
-            raise AttributeError(f"{widget} has no property {key}")
-    return widget
+        if isinstance(signal := getattr(thing, key, None), SignalInstance):
+            signal.connect(value)
+        elif not thing.setProperty(key, value):
+            raise AttributeError(f"{thing} has no property {key}")
+    return thing
+
+
+def new_action(
+    owner: QObject,
+    text: str,
+    act: Callable[[], object] | None = None,
+    keys: str | QKeySequence.StandardKey = "",
+    **properties: Any,
+) -> QAction:
+    action = made(QAction(text, owner, shortcut=QKeySequence(keys)), **properties)
+    if act is not None:
+        action.triggered.connect(lambda _=False: act())
+    if isinstance(owner, QWidget):
+        owner.addAction(action)
+    return action
 
 
 def keep_room(widget: QWidget) -> None:

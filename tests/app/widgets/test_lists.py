@@ -12,26 +12,26 @@ from shardcore import Depth, Finding, Report, Severity, Span
 from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.session.session import Session
 from shardscope.views.activity import TransferModel, percent
-from shardscope.views.findings import FindingModel, FindingsTable
+from shardscope.views.findings import FindingsTable
 from shardscope.widgets.table import THING_ROLE
 from tests.app.conftest import visible
 
 FATAL = QAbstractItemModelTester.FailureReportingMode.Fatal
 
 
-def test_findings_are_listed_the_worst_first(qtbot: QtBot) -> None:
+def test_findings_are_listed_the_worst_first(qtbot: QtBot, session: Session) -> None:
     findings = (
         Finding(Severity.NOTE, "x.note", None, "worth knowing"),
         Finding(Severity.ERROR, "x.error", Span("", 3, 9), "wrong", "k1"),
         Finding(Severity.WARNING, "x.warning", Span("@1-2", 0, 1), "odd"),
     )
-    model = FindingModel()
+    model = visible(qtbot, FindingsTable(session), 700, 300).model
     QAbstractItemModelTester(model, FATAL)
-    model.set_report(Report(Depth.INDEX, 5, findings))
+    session.verification.changed.emit(Report(Depth.INDEX, 5, findings))
     assert [model.index(row, 0).data() for row in range(3)] == ["error", "warning", "note"]
     assert [model.index(0, column).data() for column in range(1, 5)] == ["wrong", "0x3–0x8 · 6 bytes", "x.error", "k1"]
     assert model.index(1, 0).data(THING_ROLE) is findings[2]
-    model.set_report(None)
+    session.verification.changed.emit(None)
     assert model.rowCount() == 0
 
 

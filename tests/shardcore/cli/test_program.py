@@ -56,6 +56,7 @@ def test_each_error_has_its_code() -> None:
     """Usage is 2, absence 1, sources 4, damage 3."""
     usage = (
         "UsageError",
+        "TargetExists",
         "InvalidIndex",
         "NotAnArray",
         "PackageMissing",

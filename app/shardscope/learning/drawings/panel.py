@@ -133,9 +133,8 @@ class Controls(QWidget):
         self._put: dict[str, Put] = {}
         self._parts: list[QWidget] = []
         self._showing = False
-        self.reset = made(QPushButton(self.tr("Reset")), "drawingReset")
-        self.reset.setToolTip(self.tr("Restore the values of the file"))
-        self.reset.clicked.connect(self.reset_wanted)
+        about = self.tr("Restore the values of the file")
+        self.reset = made(QPushButton(self.tr("Reset")), "drawingReset", toolTip=about, clicked=self.reset_wanted)
         self._row = FlowLayout(self)
         self._row.setContentsMargins(12, 6, 12, 6)
         self._row.addWidget(self.reset)
@@ -176,8 +175,7 @@ class Controls(QWidget):
         widgets: list[QWidget]
         put: Put
         if control.kind is ControlKind.SWITCH:
-            switch = made(TickBox(words), f"switch_{name}")
-            switch.toggled.connect(emit)
+            switch = made(TickBox(words), f"switch_{name}", toggled=emit)
             widgets, put = [switch], switch.setChecked
         elif control.kind is ControlKind.CHOICE:
             choice = made(QComboBox(), f"choice_{name}")
@@ -186,10 +184,7 @@ class Controls(QWidget):
             choice.currentIndexChanged.connect(lambda _: emit(choice.currentData()))
             widgets, put = [choice], lambda value: choice.setCurrentIndex(choice.findData(value))
         elif control.kind is ControlKind.TEXT:
-            line = made(QLineEdit(), f"text_{name}")
-            line.setFont(theme.fixed_font())
-            line.setMinimumWidth(_TEXT_WIDTH)
-            line.textEdited.connect(emit)
+            line = made(QLineEdit(), f"text_{name}", font=theme.fixed_font(), minimumWidth=_TEXT_WIDTH, textEdited=emit)
             widgets, put = [line], lambda value: line.setText(str(value)) if line.text() != value else None
         else:
             widgets, put = self._slider(control, emit)
@@ -265,7 +260,6 @@ def _overlap(a: Span, b: Span) -> bool:
 
 class DrawingPanel(QWidget):
     item_chosen = Signal(object)
-    """Carries the `Item` that was clicked or chosen by keyboard."""
     bytes_wanted = Signal()
     drawn = Signal()
     sketch_chosen = Signal(str)

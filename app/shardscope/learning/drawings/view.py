@@ -53,6 +53,7 @@ from shardscope.widgets import fonts as type_
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.fonts import ZOOMS
+from shardscope.widgets.keyboard import ARROWS
 from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import tip
 
@@ -202,12 +203,6 @@ def _lost(picture: Picture) -> int:
     return empty + sum(shape.text.endswith("…") for shape in texts)
 
 
-_ARROWS = {
-    Qt.Key.Key_Left: (-1, 0),
-    Qt.Key.Key_Right: (1, 0),
-    Qt.Key.Key_Up: (0, -1),
-    Qt.Key.Key_Down: (0, 1),
-}
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
@@ -244,8 +239,7 @@ class DrawingView(QGraphicsView):
         scene.addItem(self._paper)
         self.setScene(scene)
         self._again = Debounce(self, self._place)
-        self.walk = StagePlayback(self)
-        self.walk.changed.connect(self._reach)
+        self.walk = made(StagePlayback(self), changed=self._reach)
 
     @property
     def _current(self) -> Stop | None:
@@ -465,13 +459,13 @@ class DrawingView(QGraphicsView):
         key, stop = Qt.Key(event.key()), self._current
         if zoom := _zoom_of(event):
             self.set_zoom(type_.zoomed(self.zoom, larger=zoom == "larger") if zoom != "reset" else 1.0)
-        elif stop is not None and stop.grip is not None and key in _ARROWS:
-            across, down = _ARROWS[key]
+        elif stop is not None and stop.grip is not None and key in ARROWS:
+            across, down = ARROWS[key]
             towards_more = (across if stop.grip.step > 0 else -across) - down
             self.drag_began.emit(stop.grip.control)
             self.dragged.emit(stop.grip.control, towards_more)
-        elif key in _ARROWS and self._stops:
-            self._go_to(towards(self._stops, self._stop, *_ARROWS[key]) if self._stop >= 0 else 0)
+        elif key in ARROWS and self._stops:
+            self._go_to(towards(self._stops, self._stop, *ARROWS[key]) if self._stop >= 0 else 0)
         elif key in (Qt.Key.Key_Home, Qt.Key.Key_End) and self._stops:
             self._go_to(0 if key == Qt.Key.Key_Home else len(self._stops) - 1)
         elif key == Qt.Key.Key_Space and stop is not None:

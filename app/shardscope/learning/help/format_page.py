@@ -97,11 +97,9 @@ class PageView(ResourceFreeText):
     def _render(self, page: HelpPage) -> None:
         self._lit = None
         # Style the document before it is shown: each later change would lay it out again.
-        document = QTextDocument(self)
-        document.setDefaultFont(self.font())
-        document.setDocumentMargin(12)
-        document.setIndentWidth(18)
-        document.setUndoRedoEnabled(False)
+        document = made(
+            QTextDocument(self), defaultFont=self.font(), documentMargin=12, indentWidth=18, undoRedoEnabled=False
+        )
         document.setMarkdown(page.markdown, QTextDocument.MarkdownFeature.MarkdownDialectGitHub)
         edit = QTextCursor(document)
         edit.beginEditBlock()
@@ -244,8 +242,7 @@ class FormatPage(QWidget):
             sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon,
         )
         self.choice.activated.connect(lambda _: self.show_page(str(self.choice.currentData())))
-        self.view = PageView()
-        self.view.chosen.connect(self._follow_link)
+        self.view = made(PageView(), chosen=self._follow_link)
         self.setFocusProxy(self.view)
         label = QLabel(self.tr("Page:"))
         label.setBuddy(self.choice)

@@ -60,8 +60,7 @@ class LessonList(QScrollArea):
                 if card is None or card.lesson != lesson:
                     if card is not None:
                         card.deleteLater()
-                    card = LessonCard(lesson, self._settings)
-                    card.chosen.connect(partial(self.chosen.emit, lesson))
+                    card = made(LessonCard(lesson, self._settings), chosen=partial(self.chosen.emit, lesson))
                 card.after = tuple(titles.get(need, need) for need in lesson.needs)
                 card.set_title(own_group=lesson in first)
                 self._column.addWidget(card)
@@ -93,8 +92,7 @@ class LessonCard(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.title, self.about, self.state = Prose(bold=True), Prose(), Prose(tone="muted")
         self.about.set_text(lesson.about)
-        self.start = made(QPushButton(), f"start-{lesson.name}")
-        self.start.clicked.connect(self.chosen)
+        self.start = made(QPushButton(), f"start-{lesson.name}", clicked=self.chosen)
         self.again = made(
             QToolButton(),
             f"again-{lesson.name}",

@@ -10,7 +10,7 @@ from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from PySide6.QtCore import QByteArray, QCoreApplication, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QImage, QKeyEvent, QKeySequence, QPainter, QPixmap, QResizeEvent, QShowEvent
+from PySide6.QtGui import QImage, QKeyEvent, QPainter, QPixmap, QResizeEvent, QShowEvent
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import (
     QApplication,
@@ -47,7 +47,7 @@ from shardscope.startup.settings import Settings
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.layouts import lay, made, new_action
 from shardscope.widgets.plain_text import ResourceFreeText
 from shardscope.widgets.scroll_area import scrolled
 
@@ -115,11 +115,8 @@ class LessonPanel(QWidget):
         lay(QVBoxLayout(self), self.pages, spacing=-1)
         self.player.changed.connect(self._refresh)
         for name, text, keys in (("next", self.tr("Next"), "Ctrl+PgDown"), ("back", self.tr("Back"), "Ctrl+PgUp")):
-            action = QAction(text, self)
-            action.setShortcut(QKeySequence(keys))
-            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            action.triggered.connect(partial(self._press, name))
-            self.addAction(action)
+            context = Qt.ShortcutContext.WidgetWithChildrenShortcut
+            new_action(self, text, partial(self._press, name), keys, shortcutContext=context)
         session.opened.connect(self._list_again)
         session.closed.connect(self._list_again)
 
@@ -130,8 +127,7 @@ class LessonPanel(QWidget):
 
     @cached_property
     def list(self) -> LessonList:
-        found = LessonList(self._settings)
-        found.chosen.connect(self._chosen)
+        found = made(LessonList(self._settings), chosen=self._chosen)
         self.pages.insertWidget(0, found)
         return found
 
@@ -279,7 +275,7 @@ class LessonPanel(QWidget):
         elif self.player.solved:
             self._on()
 
-    def _press(self, name: str, checked: bool = False) -> None:
+    def _press(self, name: str) -> None:
         self._lesson_page()
         getattr(self, name).click()
 
@@ -421,8 +417,7 @@ class LessonPanel(QWidget):
             return "\n\n".join((notes_of(lesson), "## Solutions", examples, *lines))
 
         def take(words: str) -> None:
-            view = made(ResourceFreeText(), "lessonNotesText", accessibleName=title, openLinks=False)
-            view.setMarkdown(words)
+            view = made(ResourceFreeText(), "lessonNotesText", accessibleName=title, openLinks=False, markdown=words)
             self._dialog(view, title, "lessonNotes")
 
         self._ask(text, take, "notes")
@@ -458,8 +453,7 @@ class LessonPanel(QWidget):
     def _dialog(self, inside: QWidget, title: str, name: str) -> None:
         dialog = made(QDialog(self.window()), name, windowTitle=title)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(dialog.reject)
+        buttons = made(QDialogButtonBox(QDialogButtonBox.StandardButton.Close), rejected=dialog.reject)
         column = QVBoxLayout(dialog)
         column.addWidget(inside, 1)
         column.addWidget(buttons)

@@ -41,7 +41,6 @@ class LessonPlayer(QObject):
     wanted = Signal(object)
     """Carries a `StepTarget` to show: a panel or a drawing; an unnamed drawing hides the drawings."""
     began = Signal()
-    """A lesson starts while no other was open."""
     left = Signal()
     shown_answer = Signal(object)
     """Carries the correct answer as `Given`, after *Show me*."""
@@ -269,7 +268,6 @@ class LessonPlayer(QObject):
         return next((at for at in range(number, -1, -1) if lesson.steps[at].fresh is not None), None)
 
     def _place(self, lesson: Lesson, number: int) -> str | None:
-        """Return the path of the file of a step; None if the file must be generated first."""
         if (fresh := self._fresh_at(lesson, number)) is not None:
             return str(self._made[fresh]) if fresh in self._made else None
         return self._sample(lesson) if lesson.sample else self._session.request.uri
@@ -283,7 +281,6 @@ class LessonPlayer(QObject):
         return self.lesson is not None and self.last and self._fresh_at(self.lesson, self.number) is not None
 
     def another_file(self) -> None:
-        """Generate another file, and go to the first step that asks about it."""
         at = self._fresh_at(self.lesson, self.number) if self.lesson is not None and self.can_repeat else None
         if at is not None:
             self._made.pop(at, None)

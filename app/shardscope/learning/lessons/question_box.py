@@ -44,13 +44,11 @@ class QuestionBox(QWidget):
         self.field = made(QLineEdit(), "lessonAnswer", accessibleName=self.tr("Your answer"))
         self.field.setFont(theme.fixed_font())
         self.field.returnPressed.connect(self._typed)
-        self.check = made(QPushButton(self.tr("Check")), "lessonCheck")
-        self.check.clicked.connect(self._typed)
+        self.check = made(QPushButton(self.tr("Check")), "lessonCheck", clicked=self._typed)
         typing, self._choices = QWidget(), QWidget()
         lay(QHBoxLayout(typing), (self.field, 1), (self.selected, 1), self.check, spacing=8)
         self._choice_column = lay(QVBoxLayout(self._choices), spacing=6)
-        self._group = QButtonGroup(self)
-        self._group.idClicked.connect(lambda number: self.picked.emit(Given(str(number))))
+        self._group = made(QButtonGroup(self), idClicked=lambda number: self.picked.emit(Given(str(number))))
         column = self.prompt, self.where, self._choices, typing, self.hints, self.verdict
         lay(QVBoxLayout(self), *column, margins=(14, 12, 14, 12), spacing=10)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
@@ -75,7 +73,6 @@ class QuestionBox(QWidget):
         self.show_hints(())
 
     def choose(self, chosen: Selection | Given | None) -> None:
-        """Show the selected answer; only *Check* judges it."""
         name = ""
         if isinstance(chosen, Selection):
             name = f"{chosen.path[-1].name}, " if len(chosen.path) > 1 else ""

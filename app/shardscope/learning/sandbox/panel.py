@@ -218,8 +218,6 @@ class BitRow(QWidget):
 
 
 class SandboxPanel(QWidget):
-    """The panel; its content is built when it is first shown."""
-
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         made(self, "sandboxPanel", accessibleName=self.tr("Sandbox"))

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtGui import QAction, QKeySequence
 
 from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
 from shardcore.model.span import SourceName
@@ -31,6 +30,7 @@ from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import listed_members
 from shardscope.session.session import OpenFailure, Session
 from shardscope.widgets.deferred_signals import Debounce
+from shardscope.widgets.layouts import new_action
 from shardscope.widgets.plain_text import tip
 
 _KEPT = ("on", "changes", "undone", "impact", "error", "_expects", "_saved", "_was", "_member", "_there", "_asked")
@@ -299,8 +299,7 @@ class Sandbox(QObject):
         self._there, self._asked = ((), ()), None
         self._soon.stop()
         self._was, self.impact, self.error = None, None, ""
-        if (job := self._session.jobs.newest(("before", self))) is not None:
-            job.cancel()
+        self._session.jobs.cancel(("before", self))
         self.changed.emit()
         self.compared.emit()
 
@@ -444,28 +443,21 @@ class SandboxActions(QObject):
     def __init__(self, sandbox: Sandbox, parent: QObject) -> None:
         super().__init__(parent)
         self._sandbox = sandbox
-        self.switch = self._action(self.tr("Use sand&box"), "Ctrl+Alt+B", self._switched)
+        act = partial(new_action, self)
+        self.switch = act(self.tr("Use sand&box"), self._switched, "Ctrl+Alt+B", checkable=True)
         self.switch.setObjectName("breakItSafely")
-        self.switch.setCheckable(True)
-        self.to_bits = self._action(self.tr("&Flip a bit…"), "Ctrl+Alt+F")
-        self.bits = [self._action(self.tr("Flip bit &{0}").format(n), "", partial(sandbox.flip, n)) for n in range(8)]
-        self.cut = self._action(self.tr("&Cut the selected bytes out"), "Ctrl+Alt+X", sandbox.cut)
+        self.to_bits = act(self.tr("&Flip a bit…"), None, "Ctrl+Alt+F")
+        self.bits = [act(self.tr("Flip bit &{0}").format(n), partial(sandbox.flip, n)) for n in range(8)]
+        self.cut = act(self.tr("&Cut the selected bytes out"), sandbox.cut, "Ctrl+Alt+X")
         cut_rest = partial(sandbox.cut, rest=True)
-        self.cut_rest = self._action(self.tr("Cut from here to the &end"), "Ctrl+Alt+End", cut_rest)
-        self.undo, self.redo = self._action("", "", sandbox.undo), self._action("", "", sandbox.redo)
-        self.start_over = self._action(self.tr("&Start over"), "Ctrl+Alt+Z", sandbox.start_over)
-        self.save = self._action(self.tr("Save as a &copy…"), "Ctrl+Alt+S")
-        self.salvage = self._action(self.tr("Recover &objects…"), "Ctrl+Alt+E")
-        self.missions = self._action(self.tr("&Missions…"), "Ctrl+Alt+M")
+        self.cut_rest = act(self.tr("Cut from here to the &end"), cut_rest, "Ctrl+Alt+End")
+        self.undo, self.redo = act("", sandbox.undo), act("", sandbox.redo)
+        self.start_over = act(self.tr("&Start over"), sandbox.start_over, "Ctrl+Alt+Z")
+        self.save = act(self.tr("Save as a &copy…"), None, "Ctrl+Alt+S")
+        self.salvage = act(self.tr("Recover &objects…"), None, "Ctrl+Alt+E")
+        self.missions = act(self.tr("&Missions…"), None, "Ctrl+Alt+M")
         sandbox.changed.connect(self.update)
         self.update()
-
-    def _action(self, text: str, keys: str, act: Callable[[], object] | None = None) -> QAction:
-        action = QAction(text, self)
-        action.setShortcut(QKeySequence(keys))
-        if act is not None:
-            action.triggered.connect(lambda _=False: act())
-        return action
 
     def _switched(self) -> None:
         if self._sandbox.on:

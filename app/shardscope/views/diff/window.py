@@ -12,7 +12,6 @@ from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, Si
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QDialog,
-    QGridLayout,
     QHBoxLayout,
     QMenu,
     QProgressBar,
@@ -41,7 +40,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_file, ask_folder
 from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.layouts import grid_in, lay, made
 from shardscope.widgets.table import Column, RowTable, TableModel
 
 I64 = NDArray[np.int64]
@@ -274,8 +273,7 @@ class DiffWindow(QDialog):
         for table in (self.table, fields, members):
             table.setAlternatingRowColors(True)
             table.setTabKeyNavigation(False)
-        self.facts = made(QTabWidget(self), "diffFacts")
-        self.facts.setDocumentMode(True)
+        self.facts = made(QTabWidget(self), "diffFacts", documentMode=True)
         self.facts.addTab(fields, self.tr("Fields"))
         self.facts.addTab(members, self.tr("Shards"))
         self.facts.setTabVisible(1, False)
@@ -312,8 +310,7 @@ class DiffWindow(QDialog):
             self.chips[kind] = chip
 
     def _button(self, text: str, name: str, hint: str, act: Callable[[], object]) -> QPushButton:
-        button = made(QPushButton(text, self), name, toolTip=hint, autoDefault=False)
-        button.clicked.connect(lambda _: act())
+        button = made(QPushButton(text, self), name, toolTip=hint, autoDefault=False, clicked=lambda _: act())
         return button
 
     def _lay_out(self) -> None:
@@ -329,8 +326,7 @@ class DiffWindow(QDialog):
     def _split(
         self, name: str, orientation: Qt.Orientation, one: QWidget, other: QWidget, sizes: list[int]
     ) -> QSplitter:
-        split = made(QSplitter(orientation, self), name)
-        split.setChildrenCollapsible(False)
+        split = made(QSplitter(orientation, self), name, childrenCollapsible=False)
         split.addWidget(one)
         split.addWidget(other)
         split.setSizes(sizes)
@@ -338,10 +334,7 @@ class DiffWindow(QDialog):
 
     def _make_bytes(self) -> QWidget:
         below = QWidget(self)
-        grid = QGridLayout(below)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(6)
-        grid.setVerticalSpacing(2)
+        grid = grid_in(below, 6, 2)
         self.strips = [DiffStrip(self.state, side, self) for side in (0, 1)]
         self.views = [AlignedHexView(self.state, side, self) for side in (0, 1)]
         self.titles, self.tabs = [], []
@@ -556,8 +549,7 @@ class CompareShards(QObject):
         super().__init__(parent)
         self._session, self._window = session, parent
         self.windows: list[DiffWindow] = []
-        self.menu = made(QMenu(self.tr("&Diff with"), parent), "compareWith")
-        self.menu.setToolTipsVisible(True)
+        self.menu = made(QMenu(self.tr("&Diff with"), parent), "compareWith", toolTipsVisible=True)
         title = self.tr("Diff with")
         self._add(self.tr("&File…"), "Ctrl+Alt+D", lambda: ask_file(parent, title, self.compare_path))
         self._add(self.tr("Fol&der…"), "", lambda: ask_folder(parent, title, self.compare_path))

@@ -31,10 +31,10 @@ from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.file_dialogs import ask_target
-from shardscope.widgets.layouts import made
+from shardscope.widgets.layouts import made, new_action
 from shardscope.widgets.save_picture import add_picture
+from shardscope.widgets.table import context_menu
 
-Keys = str | QKeySequence.StandardKey
 LineForm = Callable[[str, Span, OpenedWith], str]
 """Function that returns a command or program lines that print bytes, from URI, span and options."""
 
@@ -58,7 +58,8 @@ class HexActions(QObject):
         self._panel, self._session, self._view, self._state, self._rows = panel, session, view, view.state, rows
         self._look_up, self._extract = look_up, extract
         state = self._state
-        act, toggle, standard = self._action, self._toggle, QKeySequence.StandardKey
+        act, standard = partial(new_action, panel), QKeySequence.StandardKey
+        toggle = partial(act, checkable=True, checked=True)
         self.copy = act(self.tr("&Copy"), self._copy, standard.Copy)
         self.copy_as = {
             form: act(self.tr("Copy as {0}").format(form.value), partial(self._copy, form))
@@ -95,22 +96,12 @@ class HexActions(QObject):
         self.find_these = act(self.tr("Find &these bytes"), search.find_these, "Ctrl+F3")
         self.find_next = act(self.tr("Find &next"), partial(search.again, backward=False), "F3")
         self.find_previous = act(self.tr("Find p&revious"), partial(search.again, backward=True), "Shift+F3")
-        self.letters = toggle(
-            self.tr("Role &letters"),
-            self.tr("Always shown in palettes for colour-blind users"),
-            state.set_letters,
-            checked=False,
-        )
-        self.fields = toggle(
-            self.tr("Fi&elds beside the bytes"),
-            self.tr("Show names and values of the fields of each row"),
-            view.set_column,
-        )
-        self.fold = toggle(
-            self.tr("Fold rows of e&qual bytes"),
-            self.tr("Show rows of equal bytes as one line; click or press Enter to expand"),
-            state.set_folding,
-        )
+        about = self.tr("Always shown in palettes for colour-blind users")
+        self.letters = toggle(self.tr("Role &letters"), checked=False, toolTip=about, toggled=state.set_letters)
+        about = self.tr("Show names and values of the fields of each row")
+        self.fields = toggle(self.tr("Fi&elds beside the bytes"), toolTip=about, toggled=view.set_column)
+        about = self.tr("Show rows of equal bytes as one line; click or press Enter to expand")
+        self.fold = toggle(self.tr("Fold rows of e&qual bytes"), toolTip=about, toggled=state.set_folding)
         drawings.sketches_changed.connect(self._set_drawings)
         self._set_drawings(False)
         self.larger = act(self.tr("&Larger bytes"), partial(self._zoom, larger=True), "Ctrl+Alt++")
@@ -132,21 +123,6 @@ class HexActions(QObject):
     @property
     def copies(self) -> list[QAction]:
         return [*self.copy_as.values(), self.copy_command, self.copy_python, self.copy_curl]
-
-    def _action(self, text: str, slot: Callable[[], object] | None = None, keys: Keys = "") -> QAction:
-        action = QAction(text, self._panel, shortcut=QKeySequence(keys))
-        if slot is not None:
-            action.triggered.connect(lambda _=False: slot())
-        self._panel.addAction(action)
-        return action
-
-    def _toggle(self, text: str, tip: str, slot: Callable[[bool], object], *, checked: bool = True) -> QAction:
-        action = self._action(text)
-        action.setCheckable(True)
-        action.setChecked(checked)
-        action.setToolTip(tip)
-        action.toggled.connect(slot)
-        return action
 
     def _zoom(self, *, larger: bool) -> None:
         self._state.set_zoom(fonts.zoomed(self._state.zoom, larger=larger))
@@ -268,15 +244,14 @@ class HexActions(QObject):
         menu.addActions([self.fold, self.fields, self.letters, self.larger, self.smaller])
 
     def open_header_menu(self, place: QPoint) -> None:
-        menu = QMenu(self._panel)
+        menu = context_menu(self._panel, ())
         self.add_looks(menu)
-        _open(menu, place)
+        menu.popup(place)
 
     def open_menu(self, place: QPoint) -> None:
         selection = self._session.selection
         row, key = selection.row, selection.ref.key if selection.ref is not None else None
-        menu = QMenu(self._panel)
-        menu.addAction(self.copy)
+        menu = context_menu(self._panel, [self.copy])
         menu.addMenu(self.tr("Copy &as")).addActions(self.copies)
         menu.addActions([self.copy_offset, self.save, self.paste, self.fill])
         menu.addSeparator()
@@ -295,18 +270,12 @@ class HexActions(QObject):
         self.add_looks(menu)
         menu.addSeparator()
         add_picture(menu, self._view, "bytes", self._session.say)
-        _open(menu, place)
-
-
-def _open(menu: QMenu, place: QPoint) -> None:
-    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    menu.popup(place)
+        menu.popup(place)
 
 
 # --- bytes per row ---
 
 DEFAULT = 16
-"""Bytes per row by default; fewer if they do not fit."""
 
 _LONGEST = 16
 
@@ -369,9 +338,7 @@ class RowChoice(QObject):
             text = width.text
             if width.mode is RowMode.RECORD and record is not None:
                 text = self.tr("One {0} ({1} bytes)").format(cut_middle(record[1], _LONGEST), record[0])
-            action = rows.addAction(text, partial(self.choose, width))
-            action.setCheckable(True)
-            action.setChecked(width == self.width)
+            made(rows.addAction(text, partial(self.choose, width)), checkable=True, checked=width == self.width)
         rows.addAction(self.tr("&Other…"), self.ask)
 
     def ask(self) -> QInputDialog:

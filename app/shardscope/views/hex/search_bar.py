@@ -51,6 +51,7 @@ from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.table import context_menu
 
 MOST = 20
 
@@ -181,8 +182,7 @@ class SearchBar(QWidget):
         self._running("find", None)
 
     def _button(self, text: str, name: str, tip: str, act: Callable[[], object]) -> QToolButton:
-        button = made(QToolButton(), name, text=text, toolTip=tip, accessibleName=tip)
-        button.clicked.connect(lambda _=False: act())
+        button = made(QToolButton(), name, text=text, toolTip=tip, accessibleName=tip, clicked=lambda _=False: act())
         if len(text) == 1:
             button.setFixedWidth(28)
         return button
@@ -284,8 +284,7 @@ class SearchBar(QWidget):
         return self.kind.currentText(), self.field.text()
 
     def earlier_menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = context_menu(self, ())
         for kind, text in self.history.entries:
             entry = shown(cut_middle(text, 40)).replace("&", "&&")
             menu.addAction(f"{entry}\t{kind}", partial(self.look_for, kind, text))

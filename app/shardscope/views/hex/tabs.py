@@ -22,6 +22,7 @@ from shardscope.session.session import Session
 from shardscope.views.hex.view import HexView
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.fonts import px
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import tip
 
 if TYPE_CHECKING:
@@ -122,13 +123,10 @@ class SourceTabs(QTabBar):
             self._changed(self.currentIndex())
 
     def _close_button(self, name: str) -> QToolButton:
-        button = QToolButton(self)
-        button.setText("✕")
-        button.setAutoRaise(True)
-        button.setFixedSize(px(20), px(20))
-        button.setToolTip(self.tr("Close"))
+        close, about = partial(self.close_source, name), self.tr("Close")
+        button = made(QToolButton(self), text="✕", autoRaise=True, toolTip=about, clicked=close)
         button.setAccessibleName(self.tr("Close this tab"))
-        button.clicked.connect(partial(self.close_source, name))
+        button.setFixedSize(px(20), px(20))
         return button
 
     def clear(self) -> None:
@@ -187,8 +185,7 @@ class DrawingPlace(QObject):
         self.remembered: dict[str, str] = {}
         # The layout resizes widgets one after the other.
         self._settling = Debounce(self, self._reveal)
-        self.splitter = QSplitter(Qt.Orientation.Vertical)
-        self.splitter.setChildrenCollapsible(False)
+        self.splitter = made(QSplitter(Qt.Orientation.Vertical), childrenCollapsible=False)
         self.splitter.addWidget(view)
         tabs.drawing_chosen.connect(self.show)
         tabs.chosen.connect(lambda _: self.hide())
@@ -304,9 +301,7 @@ class DrawingPlace(QObject):
 
             self.panel = panel = DrawingPanel(self._session)
             panel.item_chosen.connect(lambda item: self.item_chosen.emit(panel.name, item.name))
-            panel.drawn.connect(self.drawn)
-            panel.bytes_wanted.connect(self.to_bytes)
-            panel.sketch_chosen.connect(self._remember)
+            made(panel, drawn=self.drawn, bytes_wanted=self.to_bytes, sketch_chosen=self._remember)
             self.splitter.insertWidget(0, panel)
             for number, share in enumerate(_SHARES):
                 self.splitter.setStretchFactor(number, share)

@@ -70,9 +70,7 @@ class HexView(QAbstractScrollArea):
         self._part: HexPart | None = None
         self._pointer = QPointF()
         self._tip: tuple[str, int, QPoint] | None = None
-        self._drag = QTimer(self)
-        self._drag.setInterval(_SCROLL_MILLISECONDS)
-        self._drag.timeout.connect(self._drag_on)
+        self._drag = made(QTimer(self), interval=_SCROLL_MILLISECONDS, timeout=self._drag_on)
         state.changed.connect(self.viewport().update)
         state.rows_changed.connect(self._update_rows)
         state.layout_changed.connect(self._make_painter)

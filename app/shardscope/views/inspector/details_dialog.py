@@ -42,10 +42,7 @@ class DetailsDialog(QDialog):
         made(self, "cardSheet", windowTitle=self.tr("Details"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._card = card
-        self.view = ResourceFreeText()
-        self.view.setObjectName("cardView")
-        self.view.setAccessibleName(card.name)
-        self.view.setOpenLinks(False)
+        self.view = made(ResourceFreeText(), "cardView", accessibleName=card.name, openLinks=False)
         self.view.document().setDocumentMargin(_MARGIN)
         self.view.setMarkdown(markdown(card))
         self.said = made(Elided(greedy=True), "cardSaid")
@@ -94,9 +91,7 @@ class DetailsDialog(QDialog):
     # --- the page ---
 
     def _page(self) -> QTextDocument:
-        page = QTextDocument()
-        page.setDocumentMargin(_MARGIN)
-        page.setDefaultFont(self.font())
+        page = made(QTextDocument(), documentMargin=_MARGIN, defaultFont=self.font())
         page.setMarkdown(markdown(self._card))
         page.setTextWidth(WIDTH)
         return page

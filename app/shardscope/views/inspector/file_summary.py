@@ -23,7 +23,7 @@ from shardscope.session.session import Session
 from shardscope.views.inspector.details import detail_text
 from shardscope.views.preview.volume_slice import first_slice, is_shown, times
 from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsPage
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 
 MOST_PARTS = 16
 
@@ -144,8 +144,7 @@ class FileSummary(QWidget):
         self._session = session
         self.form = DetailsPage("fileDetails", self.tr("Details of the file"))
         self.form.followed.connect(lambda _: session.index.want())
-        self.picture = QLabel()
-        self.picture.setAccessibleName(self.tr("Slice of the array"))
+        self.picture = made(QLabel(), accessibleName=self.tr("Slice of the array"))
         self.buttons = QWidget()
         self.parts = DetailsPage("fileParts", self.tr("Parts of the file"))
         self.parts.followed.connect(lambda span: session.select_span(span, self))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QMimeData, QObject, Qt, Signal
-from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QWidget
 
 from shardcore import Shard, ShardError, State
@@ -23,6 +23,7 @@ from shardscope.startup.settings import Settings
 from shardscope.tasks.extract import ExtractTask
 from shardscope.views.objects.model import RowPage
 from shardscope.views.objects.table import ObjectTable
+from shardscope.widgets.layouts import new_action
 
 T = TypeVar("T")
 Row = tuple[str | int | None, ...]
@@ -41,19 +42,18 @@ class ObjectActions(QObject):
         self._session = session
         self._table = table
         self.extracting = ExtractTask(session, settings, parent)
-        self.extract = self._action(
-            self.tr("&Extract…"), "Ctrl+E", lambda: self.extracting.ask(table.selected_ranges())
-        )
-        self.extract_all = self._action(self.tr("Extract &all…"), "Ctrl+Shift+E", lambda: self.extracting.ask(None))
-        self.copy_keys = self._action(self.tr("&Copy keys"), "", self.copy)
-        self.copy_rows = self._action(self.tr("Copy &rows"), "", lambda: self._copy_rows(_table_text))
-        self.copy_json = self._action(self.tr("Copy as &JSON"), "", lambda: self._copy_rows(_json_text))
-        self.copy_files = self._action(self.tr("Copy objects as fi&les"), "Ctrl+Shift+C", None)
-        self.go = self._action(self.tr("&Go to its bytes"), "", table.open_current)
-        self.trace = self._action(self.tr("&Look up"), "", self._trace)
-        self.references = self._action(self.tr("Find re&ferences"), "", self._find_references)
-        self.inside = self._action(self.tr("Open &inside"), "", self._open_inside)
-        self.check = self._action(self.tr("&Verify selected objects"), "", self.check_selected)
+        act, extracting = partial(new_action, self), self.extracting
+        self.extract = act(self.tr("&Extract…"), lambda: extracting.ask(table.selected_ranges()), "Ctrl+E")
+        self.extract_all = act(self.tr("Extract &all…"), lambda: extracting.ask(None), "Ctrl+Shift+E")
+        self.copy_keys = act(self.tr("&Copy keys"), self.copy)
+        self.copy_rows = act(self.tr("Copy &rows"), lambda: self._copy_rows(_table_text))
+        self.copy_json = act(self.tr("Copy as &JSON"), lambda: self._copy_rows(_json_text))
+        self.copy_files = act(self.tr("Copy objects as fi&les"), None, "Ctrl+Shift+C")
+        self.go = act(self.tr("&Go to its bytes"), table.open_current)
+        self.trace = act(self.tr("&Look up"), self._trace)
+        self.references = act(self.tr("Find re&ferences"), self._find_references)
+        self.inside = act(self.tr("Open &inside"), self._open_inside)
+        self.check = act(self.tr("&Verify selected objects"), self.check_selected)
         self._on_rows = [self.go, self.inside, self.trace, self.references, self.extract]
         self._on_rows += [self.copy_keys, self.copy_rows, self.copy_json, self.copy_files, self.check]
         table.addActions(self._on_rows)
@@ -66,14 +66,6 @@ class ObjectActions(QObject):
         session.opened.connect(lambda _: self._update())
         session.closed.connect(self._update)
         self._update()
-
-    def _action(self, text: str, keys: str, slot: Callable[[], Any] | None) -> QAction:
-        action = QAction(text, self)
-        if keys:
-            action.setShortcut(QKeySequence(keys))
-        if slot is not None:
-            action.triggered.connect(lambda _: slot())
-        return action
 
     def _update(self) -> None:
         count = self._table.selected_count() if self._session.shard is not None else 0

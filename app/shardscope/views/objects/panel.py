@@ -66,10 +66,8 @@ class Chips(QToolBar):
         assert more is not None
         # Its icon is black in every theme.
         more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        more.setText("»")
-        more.setToolTip(self.tr("More kinds and states"))
-        more.setAccessibleName(more.toolTip())
-        more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        about = self.tr("More kinds and states")
+        made(more, text="»", toolTip=about, accessibleName=about, focusPolicy=Qt.FocusPolicy.TabFocus)
 
     def show_census(self, census: ObjectCounts | None) -> None:
         for action in self.actions():
@@ -89,9 +87,8 @@ class Chips(QToolBar):
             button.setChecked(value in wanted_names(text, name))
 
     def _add(self, name: str, value: str, text: str) -> None:
-        action = self.addAction(text, lambda: self.chosen.emit(name, value))
-        action.setCheckable(True)
-        action.setToolTip(self.tr("Show only {0}:{1}; click again to show all").format(name, value))
+        about = self.tr("Show only {0}:{1}; click again to show all").format(name, value)
+        action = made(self.addAction(text, lambda: self.chosen.emit(name, value)), checkable=True, toolTip=about)
         button = self.widgetForAction(action)
         assert isinstance(button, QToolButton)
         self.buttons[name, value] = button
@@ -142,7 +139,6 @@ class FilterField(QLineEdit):
 
 
 def why_none(session: Session) -> str | None:
-    """Return the message to show if there are no rows to count, else None."""
     shard = session.shard
     if shard is None:
         return ""
@@ -196,11 +192,10 @@ class ObjectPanel(QWidget):
         self.table = ObjectTable(self.model, self)
         self.filter = FilterField(self)
         self.chips = Chips(self)
-        self.hide_unused = QAction(self.tr("&Hide unused and deleted rows"), self)
-        self.hide_unused.setCheckable(True)
-        self.hide_unused.setToolTip(self.tr("Hide rows without an object and deleted objects"))
-        self.load_button = QPushButton(self.tr("Load index"), self)
-        self.load_button.setToolTip(self.tr("Read the whole index, to sort objects and explain every byte"))
+        about = self.tr("Hide rows without an object and deleted objects")
+        self.hide_unused = QAction(self.tr("&Hide unused and deleted rows"), self, checkable=True, toolTip=about)
+        about = self.tr("Read the whole index, to sort objects and explain every byte")
+        self.load_button = made(QPushButton(self.tr("Load index"), self), toolTip=about)
         self.status = made(Elided(greedy=True, parent=self), "objectStatus")
         self.earlier = self._pager("◀", self.tr("Earlier rows"), -1)
         self.later = self._pager("▶", self.tr("Later rows"), 1)
@@ -221,12 +216,8 @@ class ObjectPanel(QWidget):
             self._rows_known()
 
     def _pager(self, sign: str, name: str, step: int) -> QToolButton:
-        button = QToolButton(self)
-        button.setText(sign)
-        button.setToolTip(self.tr("{0} (too many to scroll at once)").format(name))
-        button.setAccessibleName(name)
-        button.clicked.connect(lambda: self._turn(step))
-        return button
+        about, turn = self.tr("{0} (too many to scroll at once)").format(name), lambda: self._turn(step)
+        return made(QToolButton(self), text=sign, toolTip=about, accessibleName=name, clicked=turn)
 
     def _lay_out(self) -> None:
         bar = lay(QHBoxLayout(), (self.filter, 1), self.chips, margins=(8, 4, 8, 4), spacing=6)
@@ -240,10 +231,9 @@ class ObjectPanel(QWidget):
         lay(QVBoxLayout(self), bar, (self.table, 1), line)
 
     def offer_salvage(self, action: QAction) -> None:
-        button = self.salvage_button = QPushButton(action.text().replace("&", ""), self)
-        button.setToolTip(action.toolTip())
-        button.setAccessibleName(button.text())
-        button.clicked.connect(lambda _: action.trigger())
+        text = action.text().replace("&", "")
+        button = made(QPushButton(text, self), toolTip=action.toolTip(), accessibleName=text, clicked=action.trigger)
+        self.salvage_button = button
         self._foot.insertWidget(1, button)
         self._update()
 
@@ -457,7 +447,6 @@ class ObjectPanel(QWidget):
         header.setSortIndicator(section, side)
 
     def seek(self, path: Path) -> None:
-        """Search a local file among the objects and select the object found."""
         job: Job | None = None
 
         def report(words: str) -> None:
@@ -502,8 +491,7 @@ class ObjectPanel(QWidget):
         if selection.row is None and self._is_looked_up(selection.origin):
             return
         row, order = selection.row, self.model.order
-        if (older := self._session.jobs.newest(("place", self))) is not None:
-            older.cancel()
+        self._session.jobs.cancel(("place", self))
         if row is None or order is None or not self.model.scattered:
             self.table.follow(row)
             return
@@ -517,8 +505,7 @@ class ObjectPanel(QWidget):
 
     def _selection_changed(self, *_: object) -> None:
         self._sum = None
-        if (older := self._session.jobs.newest(("sum", self))) is not None:
-            older.cancel()
+        self._session.jobs.cancel(("sum", self))
         self._summing.start()
         self._update()
 

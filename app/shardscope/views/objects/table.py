@@ -22,7 +22,6 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import (
-    QAction,
     QColor,
     QFocusEvent,
     QFont,
@@ -47,7 +46,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.layouts import made
+from shardscope.widgets.layouts import made, new_action
 from shardscope.widgets.table import ColumnFitter, ColumnWidth, Index, context_menu, visible_rows
 
 MARGIN = 7.0
@@ -499,12 +498,9 @@ class ColumnVisibility(QObject):
         self._table = table
         self._settings = settings
         self._constant: frozenset[str] = frozenset()
-        self.reset_widths = QAction(self.tr("Reset column &widths"), self)
-        self.reset_widths.triggered.connect(lambda _: table.reset_widths())
-        self.automatic = QAction(self.tr("Choose columns &automatically"), self)
-        self.automatic.triggered.connect(lambda _: self._forget())
-        header = table.horizontalHeader()
-        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.reset_widths = new_action(self, self.tr("Reset column &widths"), table.reset_widths)
+        self.automatic = new_action(self, self.tr("Choose columns &automatically"), self._forget)
+        header = made(table.horizontalHeader(), contextMenuPolicy=Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(lambda place: self.menu().popup(header.mapToGlobal(place)))
         table.objects.modelReset.connect(self._apply)
 
@@ -528,10 +524,8 @@ class ColumnVisibility(QObject):
         menu = context_menu(self._table, ())
         for column in self._table.objects.columns:
             if column.name != "key":
-                action = menu.addAction(column.title)
-                action.setCheckable(True)
-                action.setChecked(column.name in self._table.visible_columns)
-                action.setToolTip(column.doc)
+                shown = column.name in self._table.visible_columns
+                action = made(menu.addAction(column.title), checkable=True, checked=shown, toolTip=column.doc)
                 # Wait until the menu is closed: this lays out the table.
                 action.triggered.connect(
                     lambda wanted, name=column.name: QTimer.singleShot(0, self, lambda: self.choose(name, wanted))

@@ -33,7 +33,7 @@ _NAME = re.compile(re.escape(_PREFIX) + r"(\d+)-.+")
 
 
 class TooLarge(Exception):
-    """Raised if a selection exceeds the size limit."""
+    pass
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,6 @@ class ContentView(QWidget):
     """Carries the index of the tensor or archive member to open."""
 
     label: ClassVar[str] = ""
-    """Label in the view switch of the panel, one word."""
 
     has_find: ClassVar[bool] = False
 
@@ -115,7 +114,6 @@ class ContentView(QWidget):
         pass
 
     def copy(self) -> None:
-        """Copy what is selected, or all."""
         if (image := self.picture()) is not None:
             QGuiApplication.clipboard().setImage(image)
 

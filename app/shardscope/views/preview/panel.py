@@ -174,7 +174,6 @@ class PreviewPanel(QWidget):
     """Preview of the selected object; built when it is first visible, and reads in jobs only while it is visible."""
 
     look_up_requested = Signal(str)
-    """Carries the key of the chunk of a volume to look up."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -213,8 +212,7 @@ class PreviewPanel(QWidget):
         self.chunk_button.setChecked(True)
         self.scope.hide()
         self._buttons: dict[str, QToolButton] = {}
-        self._switch = QHBoxLayout()
-        self._switch.setSpacing(2)
+        self._switch = lay(QHBoxLayout(), spacing=2)
         about = self.tr("Copy the content, or what is selected of it (Ctrl+C)")
         self.copy = button("previewCopy", self.tr("Copy"), self.copy_content, tip=about)
         spoken, about = self.tr("More actions"), self.tr("Save, copy")
@@ -225,15 +223,15 @@ class PreviewPanel(QWidget):
         menu.aboutToShow.connect(lambda: self._fill_menu(menu))
         self.menu.setMenu(menu)
         bar = row(self.handle, self.title, self.scope, self._switch, self.copy, self.menu, edges=(8, 5, 8, 4))
-        self.back = self._push("previewBack", self.tr("Back to list"), self._go_back)
-        self.more = self._push("previewMore", self.tr("Read all"), self._read_all)
+        self.back = made(QPushButton(self.tr("Back to list")), "previewBack", clicked=self._go_back)
+        self.more = made(QPushButton(self.tr("Read all")), "previewMore", clicked=self._read_all)
         self.note = plain_label("", "previewNote", wrap=True)
         self._notes = QWidget()
         lay(QHBoxLayout(self._notes), self.back, (self.note, 1), self.more, margins=(8, 0, 8, 4), spacing=6)
         self.hint = plain_label("", "previewHint", wrap=True)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.hint.setForegroundRole(self.hint.palette().ColorRole.PlaceholderText)
-        self.location = self._push("previewLocation", self.tr("Show location"), self._show_location)
+        self.location = made(QPushButton(self.tr("Show location")), "previewLocation", clicked=self._show_location)
         self.empty = QWidget()
         empty = lay(QVBoxLayout(self.empty), 1, self.hint, self.location, 1, margins=(9, 9, 9, 9), spacing=6)
         empty.setAlignment(self.location, Qt.AlignmentFlag.AlignCenter)
@@ -251,26 +249,18 @@ class PreviewPanel(QWidget):
         self._look_for_volume()
         self._follow(session.selection)
 
-    def _push(self, name: str, text: str, clicked: Callable[[], object]) -> QPushButton:
-        found = made(QPushButton(text), name)
-        found.clicked.connect(lambda _: clicked())
-        return found
-
     @cached_property
     def volume(self) -> VolumeView:
         from shardscope.views.preview.volume_view import VolumeView
 
-        view = VolumeView(self._session)
-        view.look_up_requested.connect(self.look_up_requested)
+        view = made(VolumeView(self._session), look_up_requested=self.look_up_requested)
         self.pages.addWidget(view)
         return view
 
     def page(self, name: str) -> ContentView:
         if name not in self._views:
             view = self._views[name] = view_class(name)(self._session)
-            view.pointed.connect(self._point)
-            view.chosen.connect(self._choose_bytes)
-            view.part_wanted.connect(self._open_part)
+            made(view, pointed=self._point, chosen=self._choose_bytes, part_wanted=self._open_part)
             self.pages.addWidget(view)
         return self._views[name]
 
@@ -283,8 +273,7 @@ class PreviewPanel(QWidget):
         self._offer_volume(False)
 
     def _clear(self) -> None:
-        if (job := self._session.jobs.newest(("preview", self))) is not None:
-            job.cancel()
+        self._session.jobs.cancel(("preview", self))
         self._forget()
         self._say(self.tr("Select an object to see its content."))
 
@@ -544,7 +533,6 @@ class PreviewPanel(QWidget):
         return self._session.request.sandbox
 
     def save_to(self, path: Path) -> None:
-        """Write the content to a file in a job; replaces an existing file."""
         if self.shown is not None:
             shown = self.shown
             self._write(lambda shard, job: _save(shard, job, shown, path), path)

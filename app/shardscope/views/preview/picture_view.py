@@ -25,6 +25,7 @@ from shardscope.session.session import Session
 from shardscope.views.preview import ContentView, Preview, button, row, value_line
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import px
+from shardscope.widgets.keyboard import ARROWS
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.scroll_area import scrolled
@@ -45,9 +46,6 @@ SIDE = 380
 """Width of the controls beside the picture in pixels."""
 
 _LEAST = 120
-
-ARROWS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
-"""Movement (across, down) per arrow key, in pixels."""
 
 
 class PlaneView(QWidget):

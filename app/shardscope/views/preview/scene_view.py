@@ -41,10 +41,10 @@ from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.preview import ContentView, Preview, choice, row, value_line
-from shardscope.views.preview.picture_view import ARROWS
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.keyboard import ARROWS
 from shardscope.widgets.layouts import lay
 
 BUDGET = 0.016

@@ -314,10 +314,8 @@ class FindBar(QWidget):
         super().__init__()
         self.setObjectName("previewFind")
         self._lines = lines
-        self.field = _FindLine()
-        self.field.setObjectName("previewFindText")
-        self.field.setAccessibleName(self.tr("Find in the text"))
-        self.field.setPlaceholderText(self.tr("Find in the text"))
+        about = self.tr("Find in the text")
+        self.field = made(_FindLine(), "previewFindText", accessibleName=about, placeholderText=about)
         self.count = made(Elided(), "previewFindCount")
         before, after, close = self.tr("Previous"), self.tr("Next"), self.tr("Close")
         buttons = (

@@ -8,7 +8,7 @@ from math import prod
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QHideEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QShowEvent, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import Shard, Span
 from shardcore.model.chunk_grid import Chunk, ElementLocation, GridCell
@@ -38,7 +38,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.layouts import grid_in, lay, made
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
@@ -175,11 +175,10 @@ class VolumeView(QWidget):
         self.scales.setMinimumWidth(px(94))
         for look in LOOKS[: LABELS + 1]:
             self.look.addItem(self.tr(look), look.lower())
-        self.edges, self.colours = TickBox(self.tr("Chunks")), TickBox(self.tr("Shards"))
-        self.edges.setObjectName("volumeGrid")
-        self.edges.setAccessibleName(self.tr("Edges of the chunks"))
-        self.colours.setObjectName("volumeShards")
-        self.colours.setAccessibleName(self.tr("Colours of the shards"))
+        about = self.tr("Edges of the chunks")
+        self.edges = made(TickBox(self.tr("Chunks")), "volumeGrid", accessibleName=about)
+        about = self.tr("Colours of the shards")
+        self.colours = made(TickBox(self.tr("Shards")), "volumeShards", accessibleName=about)
         self.levels = LevelsBar()
         self._grid = AxisSliders(("volumeSlice", "volumePosition"), self.tr("Position on {0}"))
         self._sliders = self._grid.sliders
@@ -224,10 +223,7 @@ class VolumeView(QWidget):
 
     def _fact_panel(self) -> QWidget:
         panel = made(QWidget(), "volumeFacts", accessibleName=self.tr("Voxel location"))
-        grid = QGridLayout(panel)
-        grid.setContentsMargins(8, 4, 8, 6)
-        grid.setVerticalSpacing(2)
-        grid.setHorizontalSpacing(10)
+        grid = grid_in(panel, 10, 2, (8, 4, 8, 6))
         for number, name in enumerate(FACTS):
             title, text = QLabel(self.tr(name)), value_line(f"volume{name.title().replace(' ', '')}")
             title.setEnabled(False)
@@ -412,8 +408,7 @@ class VolumeView(QWidget):
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        if (job := self._session.jobs.newest(("volume", self))) is not None:
-            job.cancel()
+        self._session.jobs.cancel(("volume", self))
 
     def _read(self) -> None:
         shown = self.slice

@@ -261,11 +261,9 @@ class StructureTree(QTreeView):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setMinimumSectionSize(40)
-        self.differs = QToolButton(header)
-        self.differs.setObjectName("structureDiffers")
-        self.differs.setText(self.tr("≠ differs"))
+        name = self.tr("Only fields where the specification and real files differ")
+        self.differs = made(QToolButton(header), "structureDiffers", text=self.tr("≠ differs"), accessibleName=name)
         self.differs.setCheckable(True)
-        self.differs.setAccessibleName(self.tr("Only fields where the specification and real files differ"))
         about = (
             "Show only fields where the specification and real files differ.\nIn tables, only one sample row is shown."
         )

@@ -43,13 +43,12 @@ from shardscope.views.trace.suggested_keys import SuggestedKeys
 from shardscope.widgets import playback, theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import discard, lay, made
+from shardscope.widgets.layouts import discard, lay, made, new_action
 from shardscope.widgets.playback import offer_speeds
 from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
 
 FAILED = "failed"
-"""Kind of outcome: the lookup failed, since the key is invalid or bytes cannot be read."""
 
 _LOOKS = MappingProxyType(
     {
@@ -87,7 +86,6 @@ class OutcomeBand(QWidget):
         self.hide()
 
     def show_outcome(self, kind: str | State | None, sentence: str = "", *, word: str = "") -> None:
-        """Show the outcome of a lookup, `FAILED`, or the state of the object; None hides the band."""
         self.setVisible(kind is not None)
         if kind is None:
             return
@@ -130,15 +128,14 @@ class CostSwitch(QWidget):
         super().__init__()
         made(self, "traceCosts", accessibleName=self.tr("Costs of the lookup"))
         # These mnemonics must differ from those of the menus.
-        self.warm = QRadioButton(self.tr("W&ith cache"))
-        self.warm.setObjectName("traceWarm")
-        self.warm.setToolTip(self.tr("Bytes that each step read now. Cached bytes cost nothing."))
-        self.warm.setChecked(True)
-        self.cold = made(QRadioButton(self.tr("C&old start")), "traceCold")
-        self.cold.setToolTip(
-            self.tr("Cost of each step with an empty cache, including opening. Measured by opening the shard again.")
+        about = self.tr("Bytes that each step read now. Cached bytes cost nothing.")
+        self.warm = made(QRadioButton(self.tr("W&ith cache")), "traceWarm", toolTip=about, checked=True)
+        about = self.tr(
+            "Cost of each step with an empty cache, including opening. Measured by opening the shard again."
         )
-        self.cold.toggled.connect(self.cold_wanted.emit)
+        self.cold = made(
+            QRadioButton(self.tr("C&old start")), "traceCold", toolTip=about, toggled=self.cold_wanted.emit
+        )
         self.summary = made(WrapText(tone="muted"), "traceColdTold")
         self.summary.hide()
         row = lay(QHBoxLayout(), QLabel(self.tr("Cost:")), self.warm, self.cold, 1, spacing=12)
@@ -205,8 +202,7 @@ class TracePanel(QWidget):
         self.cards: list[StepCard] = []
         self._session = session
         self._filled = ("", "")
-        self.timer = QTimer(self)
-        self.timer.setInterval(STEP_MILLISECONDS)
+        self.timer = made(QTimer(self), interval=STEP_MILLISECONDS)
         self._speed = 1.0
         self.timer.timeout.connect(self._tick)
         # List, scroll range and cards are resized one after the other.
@@ -419,15 +415,11 @@ class TracePanel(QWidget):
         self.field.setClearButtonEnabled(True)
         self.field.returnPressed.connect(self._look_up)
         self.field.textChanged.connect(self._compare_key)
-        self.look = made(QPushButton(self.tr("Look up")), "traceLook")
-        self.look.clicked.connect(self._look_up)
-        self.offers = SuggestedKeys(self._session)
-        self.offers.chosen.connect(self._look_up_offered)
+        self.look = made(QPushButton(self.tr("Look up")), "traceLook", clicked=self._look_up)
+        self.offers = made(SuggestedKeys(self._session), chosen=self._look_up_offered)
         self._top = lay(QHBoxLayout(), (self.field, 1), self.offers.menu, self.look, spacing=8)
         self._band_place = QVBoxLayout()
-        line = QFrame()
-        line.setFrameShape(QFrame.Shape.HLine)
-        line.setFrameShadow(QFrame.Shadow.Plain)
+        line = made(QFrame(), frameShape=QFrame.Shape.HLine, frameShadow=QFrame.Shadow.Plain)
         line.setForegroundRole(QPalette.ColorRole.Mid)
         lay(QVBoxLayout(self), self._top, self._band_place, (self._built_pages(), 1), line, self._built_footer())
         self._make_room()
@@ -489,11 +481,9 @@ class TracePanel(QWidget):
             place.addWidget(self._head)
 
     def _action(self, text: str, keys: str, act: Callable[[], None]) -> QAction:
-        action = QAction(self, shortcut=QKeySequence(keys))
-        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        context = Qt.ShortcutContext.WidgetWithChildrenShortcut
+        action = new_action(self, text, act, keys, shortcutContext=context)
         _name(action, text)
-        action.triggered.connect(act)
-        self.addAction(action)
         return action
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

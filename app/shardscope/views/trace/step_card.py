@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore import Step
 from shardcore.model.text import plural, said, shown, without_marks
@@ -20,7 +20,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.details_page import DetailRow, DetailsPage
 from shardscope.widgets.fonts import SMALL, px, sized
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import grid_in, lay
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_VALUES = 24
@@ -147,10 +147,7 @@ class StepRanges(QWidget):
 
     def __init__(self, step: Step) -> None:
         super().__init__()
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(7)
-        grid.setVerticalSpacing(3)
+        grid = grid_in(self, 7, 3)
         grid.setColumnStretch(1, 1)
         highlights = highlights_of(step)
         if step.computed:

@@ -21,7 +21,7 @@ from shardcore.teaching.resource_paths import KeyRole, Sample
 from shardscope.session.display_text import cut_middle
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
-from shardscope.widgets.layouts import discard, lay, made
+from shardscope.widgets.layouts import discard, grid_in, lay, made
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
@@ -82,8 +82,6 @@ class SuggestedKey:
 
 
 class SuggestedKeys(QWidget):
-    """Links to keys, and a button with them as a menu; both are hidden or disabled without keys."""
-
     chosen = Signal(str)
 
     def __init__(self, session: Session) -> None:
@@ -148,10 +146,7 @@ class SuggestedKeys(QWidget):
         self.offers = offers
         self.links = []
         box = QWidget()
-        grid = QGridLayout(box)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(2)
+        grid = grid_in(box, 12, 2)
         grid.setColumnStretch(1, 1)
         if head := self.sample.see if self.sample is not None else self.tr("Try a key of this file:"):
             grid.addWidget(WrapText(head), 0, 0, 1, 2)

@@ -37,7 +37,7 @@ def test_by_mouse(qtbot: QtBot, window: MainWindow) -> None:
     strips, timeline = sheet.strips, sheet.timeline
     assert [row.format for row in strips.rows] == list(compared_formats())
     for row, column in product(range(len(strips.rows)), range(len(HEADINGS))):
-        index = sheet.table.rows_.index(row, column)
+        index = sheet.table.model().index(row, column)
         assert index.data()
         assert index.data(Qt.ItemDataRole.ToolTipRole)
     assert unnamed(sheet) == []
