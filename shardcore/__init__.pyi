@@ -15,6 +15,7 @@ from .errors import InvalidIndex as InvalidIndex
 from .errors import KeyAbsent as KeyAbsent
 from .errors import LayerUnchosen as LayerUnchosen
 from .errors import LimitExceeded as LimitExceeded
+from .errors import MissingFile as MissingFile
 from .errors import NoSuchObject as NoSuchObject
 from .errors import NotAnArray as NotAnArray
 from .errors import NotAShard as NotAShard
@@ -29,6 +30,7 @@ from .errors import SourceChanged as SourceChanged
 from .errors import SourceError as SourceError
 from .errors import SpaceUnchosen as SpaceUnchosen
 from .errors import StoreUntrusted as StoreUntrusted
+from .errors import TargetExists as TargetExists
 from .errors import TimedOut as TimedOut
 from .errors import TlsFailed as TlsFailed
 from .errors import Truncated as Truncated

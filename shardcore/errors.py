@@ -377,7 +377,7 @@ def reported_as(what: str) -> Iterator[None]:
     """Raise errors of the operating system, and those of invalid paths, as `SourceError`: `what`, and the reason."""
     try:
         yield
-    except SourceError:
+    except ShardError:
         raise
     except (OSError, ValueError) as error:
         raise failed(what, error) from error

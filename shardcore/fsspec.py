@@ -26,7 +26,7 @@ try:
 except ImportError as error:
     raise ImportError("shardcore.fsspec needs fsspec: pip install 'shardscope[fsspec]'") from error
 
-from shardcore.errors import KeyAbsent, SourceChanged, SourceError, StoreUntrusted, UsageError, reason_of
+from shardcore.errors import KeyAbsent, MissingFile, SourceChanged, SourceError, StoreUntrusted, UsageError, reason_of
 from shardcore.model.inside_path import inside_text
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.parallel import in_order
@@ -387,6 +387,8 @@ class ShardFileSystem(AbstractFileSystem):
     def exists(self, path: str, **more: Any) -> bool:
         try:
             self.info(path)
+        except MissingFile:
+            raise  # of the shard itself
         except FileNotFoundError:
             return False
         return True

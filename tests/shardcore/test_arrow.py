@@ -32,7 +32,7 @@ def test_rows_are_those_of_ls() -> None:
             assert table.num_rows == len(lines) > 0
             rows = [{column: line[column] for column in table.column_names} for line in lines]
             assert table.to_pylist() == rows, name
-            assert {str(table.schema.field(column).type) for column in ("size", "start")} == {"uint64"}
+            assert {str(table.schema.field(column).type) for column in ("size", "start")} == {"int64"}
 
 
 def test_frames_have_rows_and_types() -> None:
@@ -44,7 +44,7 @@ def test_frames_have_rows_and_types() -> None:
         assert frame["key"].isna()[9]
         assert frame["size"].isna()[9]
         assert frame["state"][9] == "unused"
-        assert (str(frame["size"].dtype), str(frame["state"].dtype)) == ("UInt64", "category")
+        assert (str(frame["size"].dtype), str(frame["state"].dtype)) == ("Int64", "category")
         assert len(shard.objects[:0].to_pandas()) == 0
 
 

@@ -33,13 +33,14 @@ def test_numbers_of_numpy_are_keys() -> None:
         assert shard.find_many(np.array([0, 7], np.uint64)).tolist() == [0, -1]
 
 
-def test_a_malformed_key_is_no_absent_key() -> None:
-    """`in` raises for a key that has not the form of the format, such as a sha1."""
+def test_a_malformed_key_is_not_there() -> None:
+    """A key that has not the form of the format, such as a sha1, is in no shard; reading it says why."""
     with shardcore.open(next((DATA / "swh").glob("*.shard"))) as shard:
-        assert bytes(32) not in shard
         for wrong in (bytes(20), "ab" * 20):
+            assert wrong not in shard
+            assert shard.get(wrong, b"none") == b"none"
             with pytest.raises(UsageError, match="64 hex digits"):
-                _ = wrong in shard
+                _ = shard[wrong]
 
 
 def test_an_absent_key_is_a_key_error_with_a_sentence() -> None:
