@@ -184,25 +184,25 @@ MANY = 2048
 Progress = Callable[[int, int], None]
 
 
-class Found(NamedTuple):
+class HitColumns(NamedTuple):
     """Hits: their offsets, ascending, their sizes, and the number of the pattern of each."""
 
     offsets: NDArray[np.int64]
     sizes: NDArray[np.int64]
     which: NDArray[np.int64]
 
-    def where(self, kept: NDArray[Any] | slice) -> Found:
-        return Found(*(column[kept] for column in self))
+    def where(self, kept: NDArray[Any] | slice) -> HitColumns:
+        return HitColumns(*(column[kept] for column in self))
 
 
-NO_HITS = Found(*(np.zeros(0, np.int64) for _ in Found._fields))
+NO_HITS = HitColumns(*(np.zeros(0, np.int64) for _ in HitColumns._fields))
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
     """Hits of a search; `count` includes hits that are not listed, `more` is set if the search ended early."""
 
-    found: Found
+    found: HitColumns
     count: int
     more: bool = False
 
@@ -217,7 +217,7 @@ class NextHit(NamedTuple):
 _PROCESS = IsolatedDecoder()
 
 
-def find_any(data: bytes, patterns: Sequence[Searched]) -> Found:
+def find_any(data: bytes, patterns: Sequence[Searched]) -> HitColumns:
     """Return the hits of any pattern; hits inside others are dropped."""
     parts = []
     for number, pattern in enumerate(patterns):
@@ -229,10 +229,10 @@ def find_any(data: bytes, patterns: Sequence[Searched]) -> Found:
             _, spans = _PROCESS.run("expression", header, data, limit=8 * len(data))
             offsets, stops = np.frombuffer(spans, np.int32).astype(np.int64).reshape(-1, 2).T
             sizes = stops - offsets
-        parts.append(Found(offsets, sizes, np.full(len(offsets), number)))
+        parts.append(HitColumns(offsets, sizes, np.full(len(offsets), number)))
     if len(parts) == 1:
         return parts[0]
-    found = Found(*map(np.concatenate, zip(*parts, strict=True)))
+    found = HitColumns(*map(np.concatenate, zip(*parts, strict=True)))
     found = found.where(np.lexsort((-found.sizes, found.offsets)))
     stops = found.offsets + found.sizes
     kept = np.ones(len(stops), np.bool_)
@@ -275,7 +275,7 @@ def search(
     `progress` counts bytes and may raise `Cancelled`; `found` is called with the offsets of each chunk that has hits.
     Hits beyond `limit` are only counted; with `ends`, the search ends there.
     """
-    listed, count, more = list[Found](), 0, False
+    listed, count, more = list[HitColumns](), 0, False
     for hits in _parts(source, patterns, progress, 0, chunk):
         if len(hits.offsets):
             listed.append(hits.where(slice(max(limit - count, 0))))
@@ -285,7 +285,7 @@ def search(
         if ends and count > limit:
             count, more = limit, True
             break
-    return Hits(Found(*map(np.concatenate, zip(NO_HITS, *listed, strict=True))), count, more)
+    return Hits(HitColumns(*map(np.concatenate, zip(NO_HITS, *listed, strict=True))), count, more)
 
 
 def find_next(
@@ -376,7 +376,7 @@ def _content_span(shard: Shard, ref: ObjectRef, offset: int, size: int) -> Span 
     return Span(stored.source, stored.start + offset, stored.start + offset + size)
 
 
-def _hits_beginning_in(source: Source, patterns: Sequence[Searched], at: int, stop: int) -> Found:
+def _hits_beginning_in(source: Source, patterns: Sequence[Searched], at: int, stop: int) -> HitColumns:
     reach = max(pattern.size for pattern in patterns) - 1
     # Start earlier: a hit inside one that begins before `at` does not count.
     first = at if len(patterns) == 1 and isinstance(patterns[0], Pattern) else max(at - reach, 0)
@@ -387,7 +387,7 @@ def _hits_beginning_in(source: Source, patterns: Sequence[Searched], at: int, st
 
 def _parts(
     source: Source, patterns: Sequence[Searched], progress: Progress, start: int, chunk: int, *, backward: bool = False
-) -> Iterator[Found]:
+) -> Iterator[HitColumns]:
     """Yield the hits chunk by chunk, from `start` to the end and around, or `backward` to the beginning and around."""
     total, done = source.size, 0
     parts = [range(start, total, chunk), range(0, start, chunk)]

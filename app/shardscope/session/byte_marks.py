@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shardcore import Finding, Section, Severity, Source, Span
 from shardcore.operations.notes import Note
-from shardcore.operations.search import MAX_HITS, NO_HITS, ContentHit, Found, Searched, search
+from shardcore.operations.search import MAX_HITS, NO_HITS, ContentHit, HitColumns, Searched, search
 
 Range = tuple[int, int]
 
@@ -156,7 +156,7 @@ class HitList:
     source: str = ""
     what: str = ""
     patterns: Sequence[Searched] = ()
-    found: Found = NO_HITS
+    found: HitColumns = NO_HITS
     count: int = 0
     more: bool = False
     contents: Sequence[ContentHit] = ()
@@ -165,7 +165,7 @@ class HitList:
     @staticmethod
     def of_contents(what: str, patterns: Sequence[Searched], hits: Sequence[ContentHit]) -> HitList:
         rows = [(hit.offset, 0, patterns.index(hit.pattern)) for hit in hits]
-        found = Found(*np.array(rows, np.int64).reshape(-1, 3).T)
+        found = HitColumns(*np.array(rows, np.int64).reshape(-1, 3).T)
         return HitList("", what, patterns, found, len(hits), contents=tuple(hits))
 
     @staticmethod
