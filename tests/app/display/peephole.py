@@ -109,7 +109,8 @@ def where(part: str) -> dict[str, Any]:
     top = QApplication.activeModalWidget() or shown
     found: list[QWidget]
     if kind == "button":
-        found = [one for one in top.findChildren(QAbstractButton) if one.text().replace("&", "") == name]
+        buttons = top.findChildren(QAbstractButton)
+        found = [one for one in buttons if name in (one.text().replace("&", ""), one.toolTip().partition(" (")[0])]
     else:
         found = top.findChildren(QWidget, part)
     seen = [on_screen(one, one.rect()) for one in found if one.isVisible() and one.isEnabled()]

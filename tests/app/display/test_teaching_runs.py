@@ -33,10 +33,10 @@ def walk(person: Person) -> None:
     person.click("traceOffer")
     state = person.until(lambda state: state["outcome"] and state["steps"] and state["step"] >= 0, "the lookup")
     for number in range(state["step"], state["steps"] - 1):
-        person.click("button:Next ▶")
+        person.click("button:Next step")
         highlighted(person, number + 1)
     person.look("last-step")
-    person.click("button:◀ Back")
+    person.click("button:Previous step")
     highlighted(person, state["steps"] - 2)
 
 
