@@ -76,7 +76,7 @@ def calculate(text: str) -> int:
 
 
 def starts_of(root: Node) -> dict[str, int]:
-    """Return the offsets of sections and fields by name, and of the targets of fields (`*section.field`); no reading."""
+    """Return the offsets of sections and fields by name, and those of their targets as `*section.field`; no reading."""
     starts: dict[str, int] = {}
     sections = () if isinstance(root.children, Children) else root.children
     for section in sections:
