@@ -200,7 +200,10 @@ class JobList(QWidget):
         self.clear_button.setToolTip(self.tr("Remove finished jobs from the list"))
         self.clear_button.clicked.connect(lambda _: self.model.clear_ended())
         buttons = self.resume_button, self.show_button, self.cancel_button, self.clear_button
-        bar = lay(QHBoxLayout(), (self.summary, 1), *buttons, margins=(8, 6, 8, 6), spacing=8)
+        # Below the summary: beside a request log, there is no room for both in one line.
+        bar = lay(
+            QVBoxLayout(), self.summary, lay(QHBoxLayout(), *buttons, 1, spacing=8), margins=(8, 4, 8, 6), spacing=3
+        )
         self._body = TableOrText(self.table, self)
         lay(QVBoxLayout(self), bar, self._body)
         changes = self.model.rowsInserted, self.model.modelReset, self.model.dataChanged

@@ -12,6 +12,7 @@ from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, Si
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QDialog,
+    QFileDialog,
     QGridLayout,
     QHBoxLayout,
     QMenu,
@@ -560,9 +561,8 @@ class CompareShards(QObject):
         self.windows: list[DiffWindow] = []
         self.menu = made(QMenu(self.tr("&Diff with"), parent), "compareWith")
         self.menu.setToolTipsVisible(True)
-        title, start = self.tr("Diff with"), lambda: str(session.request.folder)
-        self._add(self.tr("&File…"), "Ctrl+Alt+D", lambda: ask_file(parent, title, self.compare_path, start=start()))
-        self._add(self.tr("Fol&der…"), "", lambda: ask_folder(parent, title, self.compare_path, start=start()))
+        self._add(self.tr("&File…"), "Ctrl+Alt+D", lambda: self._ask(ask_file))
+        self._add(self.tr("Fol&der…"), "", lambda: self._ask(ask_folder))
         self._add(self.tr("&Address…"), "", self.address_wanted.emit)
         self._tabs = self.menu.addSeparator()
         self._tab_actions: list[QAction] = []
@@ -577,6 +577,9 @@ class CompareShards(QObject):
         action.setToolTip(self.tr("Compares the objects and bytes of two shards or data sets"))
         action.triggered.connect(lambda _: chosen())
         return action
+
+    def _ask(self, ask: Callable[..., QFileDialog]) -> None:
+        ask(self._window, self.tr("Diff with"), self.compare_path, start=str(self._session.request.folder))
 
     def _fill_tabs(self) -> None:
         for action in self._tab_actions:
