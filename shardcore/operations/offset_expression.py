@@ -54,9 +54,8 @@ class GotoNames:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, for completion: sections, fields, then numeric fields with `*`."""
-        values = (f"*{name}" for name, value in self.values.items() if _is_number(value))
-        return tuple(dict.fromkeys((*(s.name.replace(" ", "_") for s in self.sections), *self.starts, *values)))
+        """All names, for completion: sections, fields, and fields that store an offset also with `*`."""
+        return tuple(dict.fromkeys((*(s.name.replace(" ", "_") for s in self.sections), *self.starts)))
 
 
 def evaluate(text: str, places: GotoNames) -> int:
@@ -77,14 +76,16 @@ def calculate(text: str) -> int:
 
 
 def starts_of(root: Node) -> dict[str, int]:
-    """Return the offsets of sections and fields by name (`section.field`), without table rows and without reading."""
+    """Return the offsets of sections and fields by name, and those of their targets as `*section.field`; no reading."""
     starts: dict[str, int] = {}
     sections = () if isinstance(root.children, Children) else root.children
     for section in sections:
         starts.setdefault(section.name, section.span.start)
         for field in () if isinstance(section.children, Children) else section.children:
             if field.span.source == root.span.source:
-                starts.setdefault(f"{section.name}.{field.name}", field.span.start)
+                starts.setdefault(name := f"{section.name}.{field.name}", field.span.start)
+                if field.target is not None and field.value == field.target.start:
+                    starts.setdefault(f"*{name}", field.target.start)
     return starts
 
 

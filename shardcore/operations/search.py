@@ -137,7 +137,7 @@ def parse_number(text: str) -> Pattern:
         number = float(value) if kind[0] == "f" else int(value.replace("_", ""), 0)
         data = struct.pack(("<", ">")[order == "big-endian"] + _FORMATS[kind], number)
     except (ValueError, struct.error, OverflowError) as error:
-        raise UsageError(f"{value!r} does not fit a {kind}") from error
+        raise UsageError(f"{value!r} does not fit {kind}") from error
     return Pattern(data, b"\xff" * len(data), kind if kind[1:] == "8" else f"{kind} {order}")
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Protocol, TypeVar
 
 from PySide6.QtCore import QObject, Signal
@@ -101,6 +101,25 @@ class Document:
     @property
     def troubled(self) -> bool:
         return self.trouble is not None or (self.shard is not None and self.shard.damage is not None)
+
+
+def titles(documents: Sequence[Document]) -> list[str]:
+    """Return the tab titles; files with the same name get the first folder in which they differ."""
+    requests = [document.request for document in documents]
+    parts = [(one.title,) if one.inside else _parts(one.shown) for one in requests]
+    found = []
+    for own in parts:
+        others = [other for other in parts if other is not own and other != own]
+        count = 1
+        while count < len(own) and any(other[-count:] == own[-count:] for other in others):
+            count += 1
+        found.append(own[-1] if count == 1 else f"{own[-1]} — {own[-count]}")
+    return found
+
+
+def _parts(uri: str) -> tuple[str, ...]:
+    pure = PureWindowsPath(uri) if "\\" in uri and "/" not in uri else PurePosixPath(uri)
+    return tuple(part for part in pure.parts if part) or (uri,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class DocumentIndex(QObject):
         shard = self._documents.current.shard
         if shard is not None and shard.loaded:
             self._done()
-        elif shard is not None and shard.damage is None and self.loads_at_once:
+        elif self.loads_at_once:
             self.load(title="")
 
     def _done(self) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt
@@ -20,7 +20,7 @@ from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.teaching.lessons.lesson_step import is_fresh
 from shardscope.session.display_text import cut_middle
-from shardscope.session.documents import MOST_OPEN, Document
+from shardscope.session.documents import MOST_OPEN, Document, titles
 from shardscope.session.jobs import Job, JobPriority, JobState
 from shardscope.session.open_request import OpenRequest, file_of
 from shardscope.session.selection import Selection
@@ -50,20 +50,6 @@ _LEAST_TAB = 150
 """Minimum width of a tab in pixels."""
 
 
-def titles(documents: Sequence[Document]) -> list[str]:
-    """Return the tab titles; files with the same name get the first folder in which they differ."""
-    requests = [document.request for document in documents]
-    parts = [(one.title,) if one.inside else _parts(one.shown) for one in requests]
-    found = []
-    for own in parts:
-        others = [other for other in parts if other is not own and other != own]
-        count = 1
-        while count < len(own) and any(other[-count:] == own[-count:] for other in others):
-            count += 1
-        found.append(own[-1] if count == 1 else f"{own[-1]} — {own[-count]}")
-    return found
-
-
 def window_title(session: Session) -> str:
     shard, request = session.shard, session.request
     if shard is None:
@@ -73,11 +59,6 @@ def window_title(session: Session) -> str:
     name = shown(request.title if request.inside else name).replace("[*]", "[*][*]")
     sandbox = QCoreApplication.translate("FileTabs", " (sandbox)") if request.sandbox else ""
     return f"{name}[*]{sandbox} — Shardscope"
-
-
-def _parts(uri: str) -> tuple[str, ...]:
-    pure = PureWindowsPath(uri) if "\\" in uri and "/" not in uri else PurePosixPath(uri)
-    return tuple(part for part in pure.parts if part) or (uri,)
 
 
 class FileTabs(QTabBar):

@@ -34,10 +34,10 @@ from shiboken6 import isValid
 
 from shardcore.model.text import shown
 from shardscope.session.display_text import cut_middle
+from shardscope.session.documents import titles
 from shardscope.session.object_filter import keys_with
 from shardscope.session.open_request import name_of
 from shardscope.session.session import IndexState, Session
-from shardscope.shell.file_tabs import titles
 from shardscope.views.hex.address_bar import AddressBar
 from shardscope.views.places import folder_text
 from shardscope.widgets import theme

@@ -196,7 +196,10 @@ class JobList(QWidget):
                 (self.tr("Clear"), clear, self.model.clear_ended),
             )
         ]
-        bar = lay(QHBoxLayout(), (self.summary, 1), *buttons, margins=(8, 6, 8, 6), spacing=8)
+        # Below the summary: beside a request log, there is no room for both in one line.
+        bar = lay(
+            QVBoxLayout(), self.summary, lay(QHBoxLayout(), *buttons, 1, spacing=8), margins=(8, 4, 8, 6), spacing=3
+        )
         self._body = TableOrText(self.table, self)
         lay(QVBoxLayout(self), bar, self._body)
         changes = self.model.rowsInserted, self.model.modelReset, self.model.dataChanged

@@ -36,7 +36,7 @@ class HitModel(TableModel):
             None,
             (
                 Column("Offset", lambda hit: offset_words(int(self.hits.offsets[hit])), number=True),
-                Column("Encoding", lambda hit: self.hits.pattern(hit).name or self.hits.what, 80),
+                Column("Encoding", lambda hit: self.hits.pattern(hit).name, 80),
                 Column("Field", lambda hit: self.paths.get(hit, ""), 120, stretched=True),
             ),
         )

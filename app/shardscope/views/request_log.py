@@ -403,7 +403,7 @@ class RequestLogPanel(QWidget):
 
     def _show_totals(self) -> None:
         totals = self.totals
-        self.spent.set_text(totals.spent(self.price))
+        self.spent.setText(totals.spent(self.price).replace(" · about", "\nabout"))
         self.full.set_text(self.tr("Full download: {0}").format(totals.download(self.price)) if totals.full else "")
         self.prices.setToolTip(self.tr("Prices: {0}").format(self.price.name))
         self._show_notes()

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 Chosen = Callable[[str], object]
 
 
-def ask_file(parent: QWidget, title: str, chosen: Chosen) -> QFileDialog:
-    return _shown(_made(parent, title), chosen, QFileDialog.FileMode.ExistingFile)
+def ask_file(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") -> QFileDialog:
+    return _shown(_made(parent, title, start), chosen, QFileDialog.FileMode.ExistingFile)
 
 
 def ask_files(parent: QWidget, title: str, chosen: Callable[[list[str]], object], *, start: str = "") -> QFileDialog:

@@ -469,9 +469,10 @@ def apply(application: QApplication, name: str) -> Palette:
     _applied[:] = [chosen]
     application.setFont(type_.sized(application.font(), type_.NORMAL))
     application.setPalette(_qt_palette(chosen))
-    # Removing the style sheet first is three times as fast as replacing it.
-    application.setStyleSheet("")
-    application.setStyleSheet(sheet)
+    with _own_fonts(application):
+        # Removing the style sheet first is three times as fast as replacing it.
+        application.setStyleSheet("")
+        application.setStyleSheet(sheet)
     return chosen
 
 
@@ -507,19 +508,10 @@ def zoom(application: QApplication, factor: float) -> None:
     type_.set_zoom(factor)
     if (ratio := type_.zoom() / before) == 1:
         return
-    with _no_garbage_collection():
-        _scale(application, ratio, before)
-
-
-def _scale(application: QApplication, ratio: float, before: float) -> None:
-    widgets = application.allWidgets()
-    own = [(widget, QFont(widget.font())) for widget in widgets if _has_font(widget)]
-    fixed = [(widget, name, size) for widget in widgets for name, size in _fixed(widget)]
-    if _applied:
-        apply(application, _applied[0].name)
-    for widget, font in own:
-        font.setPointSizeF(font.pointSizeF() * ratio)
-        widget.setFont(font)
+    with _own_fonts(application, ratio) as widgets:
+        fixed = [(widget, name, size) for widget in widgets for name, size in _fixed(widget)]
+        if _applied:
+            apply(application, _applied[0].name)
     for widget, name, size in fixed:
         # Skip widgets that have resized themselves. Scale from 100 %, so that rounding does not add up.
         if (name, size) in _fixed(widget):
@@ -527,12 +519,18 @@ def _scale(application: QApplication, ratio: float, before: float) -> None:
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Keep unreferenced widgets until the end: deleting one while all widgets are listed leaves dangling pointers."""
+def _own_fonts(application: QApplication, ratio: float = 1.0) -> Iterator[list[QWidget]]:
+    """Set the own fonts of all widgets again at the end, `ratio` times as large: polishing resets them."""
     was_enabled = gc.isenabled()
+    # Deleting an unreferenced widget while all widgets are listed leaves dangling pointers.
     gc.disable()
     try:
-        yield
+        widgets = application.allWidgets()
+        own = [(widget, QFont(widget.font())) for widget in widgets if _has_font(widget)]
+        yield widgets
+        for widget, font in own:
+            font.setPointSizeF(font.pointSizeF() * ratio)
+            widget.setFont(font)
     finally:
         if was_enabled:
             gc.enable()

@@ -23,9 +23,9 @@ from shardcore.errors import (
     raise_unless_absent,
 )
 from shardcore.formats.neuroglancer.file import SHARD_INDEX, NeuroglancerFile
-from shardcore.formats.neuroglancer.index import KEPT_WHOLE
+from shardcore.formats.neuroglancer.index import KEPT_WHOLE, MinishardDamage
 from shardcore.formats.neuroglancer.info import BESIDE, SpaceKind, parse_info
-from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, fragments_span, pair_span
+from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, fragments_span, pair_span, read_pairs
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects
 from shardcore.formats.neuroglancer.origin import (
@@ -389,7 +389,12 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
     head = _head(whole, origin.spec, index_size, context.draft)
     # The number is unknown for a name not used in the data set, or with an inferred specification.
     number = origin.spec.shard_of(probe.name) if origin.inference is None else None
-    return NeuroglancerShard(NeuroglancerFile(kept, origin, head, number, split=index_size is not None))
+    shard = NeuroglancerShard(NeuroglancerFile(kept, origin, head, number, split=index_size is not None))
+    if context.partial and head:
+        damage = MinishardDamage(read_pairs(head), len(head), kept.size)
+        # Without `partial` the shard opens too: lookups in intact minishards work.
+        shard.damage = damage[int(damage.numbers[0])] if len(damage) else None
+    return shard
 
 
 def _refuse_other(probe: PrefetchedSource, index_size: int | None) -> None:

@@ -19,8 +19,10 @@ from shardscope.startup.settings import Settings
 from shardscope.views.findings import FindingsTable
 from shardscope.views.hex.status import tip_text
 from shardscope.views.inspector.panel import Inspector
+from shardscope.views.preview.text_view import TextLines
 from shardscope.views.structure.node_model import COLUMNS
 from shardscope.widgets import playback
+from shardscope.widgets.fonts import mono
 from tests.contact_sheet import SIZES, ZOOMS, pictures
 
 
@@ -40,6 +42,7 @@ def test_zoom_and_theme_keep_selection_and_order(window: MainWindow, data: Path)
         nodes = [index.data() for index in tree.selectionModel().selectedRows()]
         return [window.session.selection, selected, nodes, table.objects.row_of(table.objects.index(0, 1))]
 
+    text = TextLines(window)
     before, parked = seen(), [document.views for document in window.session.documents.all[:2]]
     for change in (
         lambda: window.zoom(larger=True),
@@ -50,6 +53,7 @@ def test_zoom_and_theme_keep_selection_and_order(window: MainWindow, data: Path)
         change()
         settle(window, 60)
         assert seen() == before
+        assert round(text.font().pointSizeF() - mono().pointSizeF(), 3) == 0
     assert all(document.views is views for document, views in zip(window.session.documents.all, parked, strict=False))
 
 

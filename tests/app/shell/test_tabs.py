@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QMenu, QMessageBox, QTabBar, QToolButton
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Span
-from shardscope.session.documents import Document
+from shardscope.session.documents import Document, titles
 from shardscope.session.open_request import OpenRequest
-from shardscope.shell.file_tabs import MANY, titles
+from shardscope.shell.file_tabs import MANY
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings

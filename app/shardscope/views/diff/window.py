@@ -12,6 +12,7 @@ from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, Si
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QDialog,
+    QFileDialog,
     QHBoxLayout,
     QMenu,
     QProgressBar,
@@ -27,10 +28,11 @@ from PySide6.QtWidgets import (
 
 from shardcore import DiffDepth, DiffKind, Span
 from shardcore.model.record import Value
-from shardcore.model.text import plural, size_text
+from shardcore.model.text import plural, shown, size_text
 from shardcore.operations.byte_diff import DiffRun
 from shardcore.operations.diff_columns import CODES, KINDS
 from shardscope.session.display_text import grouped, offset_words, range_words
+from shardscope.session.documents import titles
 from shardscope.session.jobs import Job, Jobs, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
@@ -41,6 +43,7 @@ from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_file, ask_folder
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.layouts import grid_in, lay, made
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.table import Column, RowTable, TableModel
 
 I64 = NDArray[np.int64]
@@ -550,9 +553,8 @@ class CompareShards(QObject):
         self._session, self._window = session, parent
         self.windows: list[DiffWindow] = []
         self.menu = made(QMenu(self.tr("&Diff with"), parent), "compareWith", toolTipsVisible=True)
-        title = self.tr("Diff with")
-        self._add(self.tr("&File…"), "Ctrl+Alt+D", lambda: ask_file(parent, title, self.compare_path))
-        self._add(self.tr("Fol&der…"), "", lambda: ask_folder(parent, title, self.compare_path))
+        self._add(self.tr("&File…"), "Ctrl+Alt+D", lambda: self._ask(ask_file))
+        self._add(self.tr("Fol&der…"), "", lambda: self._ask(ask_folder))
         self._add(self.tr("&Address…"), "", self.address_wanted.emit)
         self._tabs = self.menu.addSeparator()
         self._tab_actions: list[QAction] = []
@@ -568,17 +570,20 @@ class CompareShards(QObject):
         action.triggered.connect(lambda _: chosen())
         return action
 
+    def _ask(self, ask: Callable[..., QFileDialog]) -> None:
+        ask(self._window, self.tr("Diff with"), self.compare_path, start=str(self._session.request.folder))
+
     def _fill_tabs(self) -> None:
         for action in self._tab_actions:
             self.menu.removeAction(action)
             action.deleteLater()
-        others = [
-            one for one in self._session.documents.all if one is not self._session.document and one.shard is not None
-        ]
-        self._tabs.setVisible(bool(others))
-        self._tab_actions = [
-            self._add(one.request.name.replace("&", "&&"), "", partial(self.compare, one.request)) for one in others
-        ]
+        documents, self._tab_actions = self._session.documents.all, []
+        for one, title in zip(documents, titles(documents), strict=True):
+            if one is not self._session.document and one.shard is not None:
+                action = self._add(shown(title).replace("&", "&&"), "", partial(self.compare, one.request))
+                action.setToolTip(tip(_titled(one.request)))
+                self._tab_actions.append(action)
+        self._tabs.setVisible(bool(self._tab_actions))
 
     def _set_enabled(self, enabled: bool) -> None:
         self.menu.setEnabled(enabled)

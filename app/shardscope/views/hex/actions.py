@@ -91,8 +91,8 @@ class HexActions(QObject):
         self.drawing = act(self.tr("Dra&wing"), drawings.toggle, "Alt+D")
         self.copy_drawing = act(self.tr("Copy d&rawing"), lambda: drawings.made().copy.trigger())  # noqa: PLW0108 - made when used
         self.save_drawing = act(self.tr("Save dra&wing…"), lambda: drawings.made().save.trigger())  # noqa: PLW0108 - made when used
-        self.goto = act(self.tr("&Go to …"), address.start, "Ctrl+G")
-        self.find = act(self.tr("&Find …"), search.start, standard.Find)
+        self.goto = act(self.tr("&Go to…"), address.start, "Ctrl+G")
+        self.find = act(self.tr("&Find…"), search.start, standard.Find)
         self.find_these = act(self.tr("Find &these bytes"), search.find_these, "Ctrl+F3")
         self.find_next = act(self.tr("Find &next"), partial(search.again, backward=False), "F3")
         self.find_previous = act(self.tr("Find p&revious"), partial(search.again, backward=True), "Shift+F3")
@@ -218,7 +218,7 @@ class HexActions(QObject):
         request, span = self._session.request, self._state.selection.span
         if not span.size:
             return None
-        name = f"{Path(request.name).stem}-{span.start:#x}-{span.stop:#x}.bin"
+        name = f"{Path(request.name).stem}-{span.start:#x}-{span.stop - 1:#x}.bin"
         save, start = lambda path: self.save_to(Path(path), span), str(request.folder)
         return ask_target(self._panel, self.tr("Save selected bytes"), save, name=name, start=start)
 

@@ -104,6 +104,8 @@ class Numbers(QTableWidget):
         header.setSectionsClickable(False)
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        # The minimum of the style stays that of a larger zoom.
+        self.verticalHeader().setMinimumSectionSize(1)
         self.setShowGrid(False)
         # Keep both ends of a number: sign and exponent.
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
@@ -165,7 +167,7 @@ class Numbers(QTableWidget):
                 font = value_font if column else self.font()
                 font.setBold(is_own and column in (0, 2 if big and in_big else 1))
                 self._cells[number][column].setFont(font)
-            self.setRowHeight(number, line * (1 + (name in _TWO_LINES)) + 4)
+            self.setRowHeight(number, line * (1 + (name in _TWO_LINES)) + 6)
             height += self.rowHeight(number)
         self._wanted_height = height
         self.setFixedHeight(height)

@@ -54,7 +54,7 @@ MOST_PAINTED_ROWS = 4000
 BAR_SPACE = 40
 
 _LEAST_BAR = 12
-_KEY_DIGITS, _TEXT_DIGITS = 14, 12
+_KEY_DIGITS, _TEXT_DIGITS = 20, 14
 """Minimum width of a key and of another text in digits."""
 _BAR_STRENGTH = 0.45
 

@@ -184,8 +184,8 @@ MOST_NOTES = 500
 
 _NUMBER = re.compile(r"(?:→ )?(?:[-\d][\d,.]*|0x[0-9a-f]+)(?: \w+)?")
 
-_LEAST_NAME, _SHORT_NAME, _LEAST_VALUE = 24, 16, 8
-"""Minimum widths in digits: name, name beside long numbers, value."""
+_MOST_NAME, _LEAST_NAME, _LEAST_TYPE, _LEAST_VALUE = 40, 16, 7, 8.5
+"""Widths in digits: name up to which type and value are cut first, and minimum of name, type and value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +355,7 @@ class StructureTree(QTreeView):
             for column, text in enumerate(texts):
                 width = metrics.horizontalAdvance(text) + _EDGE
                 seen[column] = max(seen[column], width if column else left + width)
-            if _NUMBER.fullmatch(texts[VALUE]):
+            if _NUMBER.fullmatch(texts[VALUE]) and not texts[1].startswith("bytes"):
                 self._longest = max(self._longest, metrics.horizontalAdvance(texts[VALUE]) + 2 * _EDGE)
             y += height
         self._seen = seen
@@ -364,12 +364,13 @@ class StructureTree(QTreeView):
         self._measure()
         digit, room = self.fontMetrics().horizontalAdvance("0"), self.viewport().width()
         name, kind, value, offset, size = self._seen
-        least = min(value, max(_LEAST_VALUE * digit, self._longest))
-        letters = max((room - kind - least - offset - size) // digit, _SHORT_NAME)
+        short, least = min(kind, _LEAST_TYPE * digit), min(value, round(_LEAST_VALUE * digit))
+        room_left = room - offset - size
+        letters = min(name, max(room_left - short - least, _LEAST_NAME * digit), _MOST_NAME * digit)
         columns = (
-            ColumnWidth(name, min(name, min(letters, _LEAST_NAME) * digit)),
-            ColumnWidth(kind, kind),
-            ColumnWidth(value, least),
+            ColumnWidth(name, letters),
+            ColumnWidth(kind, short),
+            ColumnWidth(value, max(least, min(value, self._longest, room_left - letters - short))),
             ColumnWidth(offset, offset),
             ColumnWidth(size, size),
         )

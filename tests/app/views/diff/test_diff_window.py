@@ -188,7 +188,9 @@ def test_the_action_compares_what_is_open_also_while_other_tabs_are_shown(
     assert comparing.menu.isEnabled()
     window = comparing.compare_path(str(second))
     session.open_tab(OpenRequest(str(second)))
-    qtbot.waitUntil(lambda: len(session.documents.all) == 2)
+    qtbot.waitUntil(lambda: len(session.documents.all) == 2 and session.shard is not None)
+    comparing.menu.aboutToShow.emit()
+    assert [one.text() for one in comparing.menu.actions()[4:]] == ["a.des"]
     session.documents.close_all()
     settle()
     assert window.compared is not None

@@ -95,7 +95,7 @@ def test_only_rows_that_are_seen_are_named(qtbot: QtBot, table: HitsTable) -> No
     every = np.arange(100_000)
     table.set_hits(HitList("", "00", (parse_hex("00"),), Found(every, every * 0 + 1, every * 0), 5_000_000))
     assert table.state.text() == "5,000,000 hits, the first 100,000 are listed: 00"
-    qtbot.waitUntil(lambda: texts(table, 3) == ["0x3", "00", "header › magic"])
+    qtbot.waitUntil(lambda: texts(table, 3) == ["0x3", "", "header › magic"])
     assert texts(table, 500)[2] == ""
     table.table.scrollTo(table.model.index(90, 0), table.table.ScrollHint.PositionAtTop)
     qtbot.waitUntil(lambda: texts(table, 92)[2] == "padding")

@@ -14,6 +14,7 @@ import shardcore
 from shardcore.errors import FormatError, KeyAbsent, Truncated
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.objects import State
+from shardcore.model.span import Span
 from shardcore.operations.extraction import extract_objects
 
 DATA = Path(__file__).parents[3] / "data" / "neuroglancer"
@@ -104,6 +105,9 @@ def test_hostile_minishards(name: str, code: str) -> None:
             with pytest.raises(KeyAbsent):
                 shard.find("1")
             assert code in [finding.code for finding in shard.verify("index").findings if not shard.verify().ok]
+        with shardcore.open(hostile(name), partial=True) as shard:
+            damage = shard.damage and shard.damage.span
+            assert (damage == Span("", 0, 16)) is code.endswith(("-range", "-outside"))
         assert tracemalloc.get_traced_memory()[1] < 64 << 20
     finally:
         tracemalloc.stop()
