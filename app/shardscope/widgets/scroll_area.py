@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from shardscope.widgets.layouts import made
@@ -14,20 +13,13 @@ class _Scrolled(QScrollArea):
         inner = self.widget()
         return inner.sizeHint() if inner is not None else super().sizeHint()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._keep_heights()
-
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.LayoutRequest and watched is self.widget():
-            self._keep_heights()
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize) and watched is (inner := self.widget()):
+            column = inner.layout()
+            if column is not None and column.hasHeightForWidth():
+                # Qt gives it the height that the text wants, and squeezes fields for those with a minimum height.
+                inner.setMinimumHeight(column.totalMinimumHeightForWidth(inner.width()))
         return super().eventFilter(watched, event)
-
-    def _keep_heights(self) -> None:
-        # Qt asks for the wanted height of wrapped text only, and squeezes what has a minimum height beside it.
-        inner = self.widget()
-        if (column := inner.layout()) is not None and column.hasHeightForWidth():
-            inner.setMinimumHeight(column.totalMinimumHeightForWidth(self.viewport().width()))
 
 
 def scrolled(inner: QWidget, name: str, spoken: str, parent: QWidget) -> QScrollArea:

@@ -272,7 +272,7 @@ SWH = (
     Row("Edit > Select record", selects(0, 88), at(35, 36)),
     Row("Edit > Select section", selects(88, 512), at(100, 101)),
     Row("Edit > Add note…", dialog("NoteDialog"), at(32, 40)),
-    Row("Edit > Find …", lambda window: window.hex.search.isVisible(), lambda window: window.hex.search.close_bar()),
+    Row("Edit > Find…", lambda window: window.hex.search.isVisible(), lambda window: window.hex.search.close_bar()),
     Row("Edit > Find these bytes", lambda window: window.hex.search.field.text() == "53 57", at(0, 2)),
     Row("Edit > Find next", moved, SEARCH),
     Row("Edit > Find previous", moved, SEARCH),
@@ -291,7 +291,7 @@ SWH = (
         for panel in PANELS
     ),
     Row("View > Default layout", brings("objects"), lambda window: window.panels.by_name["objects"].hide()),
-    Row("Go > Go to …", lambda window: (window.focusWidget() or window).objectName() == "addressField"),
+    Row("Go > Go to…", lambda window: (window.focusWidget() or window).objectName() == "addressField"),
     Row("Notes > Edit…", dialog("NoteDialog"), NOTE_CHOSEN),
     Row("Notes > Delete", lambda window: not window.session.notes.all, NOTE_CHOSEN),
     Row("Notes > Undo delete", lambda window: bool(window.session.notes.all), NOTE_DELETED),
@@ -507,7 +507,7 @@ def test_no_action_is_left_out(window: MainWindow, data: Path) -> None:
     assert enabled(window) == always
     open_(window, data / "swh" / "small.shard")
     assert set(actions(window)) == set(names)
-    assert {"Go > Go to …", "Edit > Find …", "File > Reload", "File > Close"} <= enabled(window)
+    assert {"Go > Go to…", "Edit > Find…", "File > Reload", "File > Close"} <= enabled(window)
     close_tab(window)
     assert enabled(window) == always | {"File > Reopen closed tab", "File > Open recent > Clear"}
     for name, action in in_menus(window.menuBar()):

@@ -90,8 +90,8 @@ class HexActions(QObject):
         self.drawing = act(self.tr("Dra&wing"), drawings.toggle, "Alt+D")
         self.copy_drawing = act(self.tr("Copy d&rawing"), lambda: drawings.made().copy.trigger())  # noqa: PLW0108 - made when used
         self.save_drawing = act(self.tr("Save dra&wing…"), lambda: drawings.made().save.trigger())  # noqa: PLW0108 - made when used
-        self.goto = act(self.tr("&Go to …"), address.start, "Ctrl+G")
-        self.find = act(self.tr("&Find …"), search.start, standard.Find)
+        self.goto = act(self.tr("&Go to…"), address.start, "Ctrl+G")
+        self.find = act(self.tr("&Find…"), search.start, standard.Find)
         self.find_these = act(self.tr("Find &these bytes"), search.find_these, "Ctrl+F3")
         self.find_next = act(self.tr("Find &next"), partial(search.again, backward=False), "F3")
         self.find_previous = act(self.tr("Find p&revious"), partial(search.again, backward=True), "Shift+F3")
