@@ -143,7 +143,10 @@ class StatusLine(QStatusBar):
         self.setContentsMargins(6, 0, 10, 0)
         self._session = session
         self.note = made(Elided(greedy=True), "statusMessage")
-        self.busy, self.kind = Elided(parent=self), made(Elided(parent=self), "formatLabel")
+        self.busy = made(QToolButton(self), "busyJobs", toolTip=self.tr("Show Activity"))
+        self.busy.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.busy.setFixedHeight(self.busy.fontMetrics().height() + 1)
+        self.kind = made(Elided(parent=self), "formatLabel")
         self._pages = QStackedWidget(self)
         self._selection = selection
         self._pages.addWidget(selection)
@@ -196,6 +199,7 @@ class StatusLine(QStatusBar):
         def count(_: object = None) -> None:
             number = running()
             self.busy.setText(f"▶ {plural(number, 'job')}" if number else "")
+            self.busy.setVisible(number > 0)
             stop.setEnabled(number > 0)
 
         for changed in (jobs.added, jobs.changed):

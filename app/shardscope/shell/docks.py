@@ -259,7 +259,7 @@ class PanelDocks(QObject):
             dock.visibilityChanged.connect(self._titles_soon.again)
             # Qt keeps docks behind a tab visible, outside of the window: hide their content, so that it does no work.
             dock.visibilityChanged.connect(partial(self._visibility_changed, dock))
-            dock.closing.connect(partial(self._closing, dock))
+            dock.closing.connect(partial(self.uncover, dock))
 
     def panel(self, kind: type[W]) -> W:
         for dock in self.by_name.values():
@@ -509,8 +509,8 @@ class PanelDocks(QObject):
         if seen or window is None or not window.isMinimized():
             dock.frame.part.setVisible(seen)
 
-    def _closing(self, dock: _Dock) -> None:
-        """Show the panel again that was in the place of a closed one before; it gets the keyboard from it."""
+    def uncover(self, dock: _Dock) -> None:
+        """Show the panel again that was in the place of a dock before; it gets the keyboard from it."""
         mates = self._window.tabifiedDockWidgets(dock) if self._is_seen(dock) else []
         before = next((one for one in reversed(self._recent) if one in mates and not one.isHidden()), None)
         if before is not None:

@@ -25,6 +25,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import TraceWalk
 from shardscope.session.session import Session
 from shardscope.shell.bars import StatusLine
+from shardscope.shell.docks import PanelDocks
 from shardscope.shell.notices import Button, Notices, NoticeTone, ask
 from shardscope.tasks.edit.actions import EditActions, EditChip
 from shardscope.tasks.edit.edit_switch import EditSwitch
@@ -49,7 +50,7 @@ class SandboxShell(QObject):
         panel: SandboxPanel,
         bytes_: HexPanel,
         notices: Notices,
-        show: Callable[[], object],
+        docks: PanelDocks,
         window: QMainWindow,
     ) -> None:
         super().__init__(window)
@@ -57,7 +58,7 @@ class SandboxShell(QObject):
         self.panel = panel
         self._bytes = bytes_
         self._notices = notices
-        self.show = show
+        self._docks, self.show = docks, partial(docks.show, "sandbox")
         self._window = window
         self._top, self._saw_caret = 0, False
         self._walk = TraceWalk()
@@ -80,8 +81,8 @@ class SandboxShell(QObject):
         self.sandbox.saved.connect(self._saved)
         actions = self.actions
         actions.leave_wanted.connect(lambda: self.sandbox.switch(False))
-        actions.switch.triggered.connect(self._show_panel)
-        for slot in (show, panel.to_bits):
+        actions.switch.triggered.connect(lambda _: None if self.sandbox.on or self.sandbox.why_not else self.show())
+        for slot in (self.show, panel.to_bits):
             actions.to_bits.triggered.connect(lambda _=False, slot=slot: slot())
         self.salvaging = RecoverTask(session, window)
         self.salvaging.written.connect(self._salvaged)
@@ -99,6 +100,8 @@ class SandboxShell(QObject):
         marks = self.sandbox.marks
         if marks is not self._bytes.state.sandboxed:
             self._bytes.state.set_sandboxed(marks)
+        if self.sandbox.leaving and not self.sandbox.on:
+            self._docks.uncover(self._docks.by_name["sandbox"])
 
     def _keep_place(self) -> None:
         state = self._bytes.state
@@ -118,10 +121,6 @@ class SandboxShell(QObject):
         again, self._again = self._again, ""
         if again and again == self._session.request.uri:
             self._session.lookup.repeat(self._walk)
-
-    def _show_panel(self, _: bool) -> None:
-        if self.sandbox.on or not self.sandbox.why_not:
-            self.show()
 
     # --- leaving ---
 
@@ -146,12 +145,8 @@ class SandboxShell(QObject):
         answers = [(self.tr("&Discard"), dropped), (self.tr("Save as a &copy…"), self.ask_save)]
         title = self.tr("Discard the sandbox?")
         box = self._question = ask(self._window, "discardSandbox", title, text, detail, answers, default=1)
-        box.finished.connect(lambda _: self._answered(box))
-
-    def _answered(self, box: QMessageBox) -> None:
-        if self._question is box:
-            self._question = None
-        self.sandbox.stay()
+        box.finished.connect(lambda _: setattr(self, "_question", None))
+        box.rejected.connect(self.sandbox.stay)
 
     # --- copies ---
 
@@ -162,8 +157,9 @@ class SandboxShell(QObject):
         self._session.say(text)
 
     def ask_save(self) -> QFileDialog:
+        self.sandbox.stay()
         name = Path(self._session.request.name)
-        title, proposed = self.tr("Save the sandbox as a copy"), f"{name.stem}.broken{name.suffix}"
+        title, proposed = self.tr("Save the sandbox as a copy"), f"{name.stem}.copy{name.suffix}"
         save = lambda path: self.save_to(Path(path), agreed=True)  # noqa: E731
         dialog = ask_target(self._window, title, save, start=str(self._session.request.folder), name=proposed)
         dialog.setObjectName("saveSandbox")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QObject, QSize, Signal
@@ -212,9 +213,8 @@ class MainWindow(QMainWindow):
         self.new_shards, self.comparing = NewShards(session, settings, self), CompareFormats(self.jobs, self)
         self.finding = FindKeyTask(session, settings, self)
         self.extraction_notices = ExtractionNotices(self.objects.actions_.extracting, session, notices, self)
-        to_sandbox = partial(self.panels.show, "sandbox")
         sandbox = self.panels.panel(SandboxPanel)
-        self.sandbox_shell = SandboxShell(session, sandbox, self.hex, notices, to_sandbox, self)
+        self.sandbox_shell = SandboxShell(session, sandbox, self.hex, notices, self.panels, self)
         # In the order in which they are restored; editing adds its own.
         for name, view in (
             ("bytes", self.hex),
@@ -287,6 +287,8 @@ class MainWindow(QMainWindow):
             (welcome.samples.preview_requested, lambda uri: opening.open_then(uri, self.links.preview_first)),
             (welcome.samples.learn_requested, lambda uri: opening.open_then(uri, self.teaching.learn_opened)),
             (self.places.chosen, opening.open),
+            (self.line.busy.clicked, lambda _: self.panels.show("transfers", focus=True)),
+            (self.new_shards.written_unseen, self._show_written),
             (self.spaces.chosen, opening.open),
             (self.diffing.address_wanted, lambda: self.connecting.ask(chosen=self.diffing.compare)),
             (self.objects.actions_.copy_files.triggered, lambda _: self.drag_out.copy_files()),
@@ -319,6 +321,9 @@ class MainWindow(QMainWindow):
             (self.tr("Extract all"), self.objects.actions_.extract_all),
             (self.tr("Learn"), actions["lessons"]),
         )
+
+    def _show_written(self, text: str, opens: Callable[[], object]) -> None:
+        self.notices.add_notice(text, NoticeTone.SUCCESS, action=self.tr("Open"), do=opens, lasting=True)
 
     def _enable(self, is_open: bool) -> None:
         self.hex.actions_.set_open(is_open)

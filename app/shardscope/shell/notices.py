@@ -104,7 +104,7 @@ def ask(
 
 
 class Notice(QFrame):
-    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it has the mouse or the keyboard."""
+    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it lasts or has the mouse or the keyboard."""
 
     spoken_role = QAccessible.Role.AlertMessage
     closed = Signal()
@@ -188,7 +188,7 @@ class Notice(QFrame):
         return height
 
     def _end(self) -> None:
-        if not self.underMouse() and not any(one.hasFocus() for one in self.findChildren(QWidget)):
+        if not (self.lasting or self.underMouse()) and not any(one.hasFocus() for one in self.findChildren(QWidget)):
             self.closed.emit()
 
     def _colour(self) -> None:

@@ -183,6 +183,7 @@ class CommandPalette(QWidget):
             focusPolicy=Qt.FocusPolicy.NoFocus,
             horizontalScrollBarPolicy=Qt.ScrollBarPolicy.ScrollBarAlwaysOff,
         )
+        self.list.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         header = self.list.header()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
@@ -289,10 +290,12 @@ class CommandPalette(QWidget):
         # These are matched already, maybe by a pattern.
         ranked += [(_MATCHED if (found := rank(words, one)) is None else found, one) for one in self._found(text, only)]
         if words:
-            ranked.sort(key=lambda one: (one[0], not one[1].enabled))
+            ranked.sort(key=lambda one: (one[0], not one[1].enabled, len(one[1].text)))
         self.list.clear()
         self.list.addTopLevelItems([self._item(entry) for _, entry in ranked[:MOST_SHOWN]])
-        self.list.setCurrentIndex(self.list.model().index(0, 0))
+        tabs, now = self._session.documents.all, self._session.documents.current
+        at = tabs.index(now) if self._scope is Scope.TABS and not text and now in tabs else 0
+        self.list.setCurrentIndex(self.list.model().index(at, 0))
         more = self.tr("The first {0} of {1}").format(MOST_SHOWN, len(ranked)) if len(ranked) > MOST_SHOWN else ""
         self.note.setText(more or ("" if ranked else self.tr("No matches")))
         self.note.setVisible(bool(self.note.text()))

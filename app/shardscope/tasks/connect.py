@@ -264,7 +264,8 @@ class AddressDialog(TaskDialog):
         ):
             signal.connect(self.refresh)
         self.refresh()
-        (self.who if request.uri else self.address).setFocus()
+        (self.who if request.uri and self.who.isVisibleTo(self) else self.address).setFocus()
+        self.address.selectAll()
         self.check(lambda _: profiles(), self.who.set_profiles, lambda _: None, kind="profiles", pool=Pool.IO)
 
     def _make_fields(self, options: RemoteOptions) -> None:
@@ -285,7 +286,7 @@ class AddressDialog(TaskDialog):
             line.textEdited.connect(lambda _: self._endpoint_edited())
         self.region = made(QLineEdit(self), placeholderText=self.tr("Detected automatically"))
         self.path_style = TickBox(self.tr("Path-st&yle addressing (endpoint/bucket/key)"), self)
-        self.pays = TickBox(self.tr("&Requester pays (requester pays: you are billed for requests and transfer)"), self)
+        self.pays = TickBox(self.tr("&Requester pays: you are billed for requests and transfer"), self)
         self.pays.setToolTip(self.tr("Required by the owners of some buckets"))
         self._fill(options)
 

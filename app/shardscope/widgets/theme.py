@@ -68,6 +68,7 @@ QWidget#bitRow QToolButton:hover { border-color: $accent; }
 QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 4px 12px; }
 QToolButton:focus { border: 2px solid $accent; padding: 2px 6px; }
+QToolButton#busyJobs { border: none; padding: 0 7px; }
 QToolButton#editChip { border: none; border-radius: 6px; padding: 0 7px; }
 QToolButton#editChip:focus { border: 1px solid $text; padding: 0 6px; }
 SampleCard QToolButton { background: transparent; border: none; color: $accent; padding: 0 4px; }

@@ -61,6 +61,7 @@ def test_a_dialog_keeps_its_size(window: MainWindow, qtbot: QtBot, tmp_path: Pat
                 field.setText(text)
                 QApplication.processEvents()
                 assert room(dialog) == before, (field.objectName(), text)
+                assert not field.isVisible() or field.height() >= field.fontMetrics().height(), field.objectName()
     for editor in dialog.findChildren(QPlainTextEdit):
         editor.setPlainText("{")
     settle(window, 20)

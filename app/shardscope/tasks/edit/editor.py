@@ -239,11 +239,9 @@ class EditDialog(TaskDialog):
     def _show(self, proposal: Proposal) -> None:
         self.proposal = proposal
         what = proposal.what[:1].upper() + proposal.what[1:]
-        self.title.setText(shown(cut_middle(what, 160)))
-        self.title.setToolTip(tip(what))
-        self.title.setWordWrap(True)
         self.show_message(proposal.remark)
-        self.total.setText(shown(proposal.total))
+        self.total.setText(shown(f"{cut_middle(what, 160)}. {proposal.total}"))
+        self.total.setToolTip(tip(what))
         self.model.show_things(proposal.rows)
         self.refresh()
         if proposal.rows:

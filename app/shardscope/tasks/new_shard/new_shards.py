@@ -35,7 +35,7 @@ from shardscope.tasks.form import ChoiceField, FieldForm, option_of, setting_of,
 from shardscope.tasks.new_shard.contents import ContentsView, InputCount, count
 from shardscope.tasks.new_shard.plan_view import PlanView
 from shardscope.tasks.new_shard.request import JobStage, NewShardJob, NewShardTarget, Planned, Refused, note_lines
-from shardscope.tasks.new_shard.target import TargetState, TargetView, look, suggested
+from shardscope.tasks.new_shard.target import TargetState, TargetView, free_path, look, suggested
 from shardscope.tasks.task_dialog import LOOK_MILLISECONDS, ProgressPage, ResultPage, Role, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
@@ -366,13 +366,16 @@ class NewShardDialog(TaskDialog):
             return
         inputs, members = self.inputs, writes_of(self.formats.format).members
 
-        def take(state: TargetState) -> None:
-            now = self.target
+        def take(found: tuple[TargetState, Path]) -> None:
+            now, (state, free) = self.target, found
             if now is not None and (now.path, now.folder) == (target.path, target.folder):
-                self.place.set_state(state)
-                self.refresh()
+                self.place.suggest(free)
+                if self.place.path == now.path:
+                    self.place.set_state(state)
+                    self.refresh()
 
-        self.check(lambda _: look(target, inputs, members), take, kind="target", pool=Pool.IO)
+        work = lambda _: (look(target, inputs, members), free_path(target))  # noqa: E731
+        self.check(work, take, kind="target", pool=Pool.IO)
 
     def preview(self, *, unread: bool = True) -> None:
         """Compute the plan; with `unread`, first an estimate, then the exact one if there is little to read."""
@@ -468,6 +471,8 @@ class NewShardDialog(TaskDialog):
 
 
 class NewShards(QObject):
+    written_unseen = Signal(str, object)
+
     def __init__(self, session: Session, settings: Settings, parent: QWidget) -> None:
         super().__init__(parent)
         self._session = session
@@ -543,7 +548,7 @@ class NewShards(QObject):
         request = OpenRequest(path, _named_format(work.target), packed.opening)
         if not _seen(sheet):
             job.open_result = lambda: self._session.open_tab(request)
-            self._session.say(result_text(packed, name))
+            self.written_unseen.emit(result_text(packed, name), job.open_result)
             if alive(sheet.close):
                 sheet.accept()
             return

@@ -310,9 +310,9 @@ class PlanView(QWidget):
         self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.planned: Planned | None = None
         self._set_up_tree()
-        words = lay(QVBoxLayout(), self.headline, self.summary, spacing=2)
-        head = lay(QHBoxLayout(), (words, 1), self.exact, spacing=10)
-        lay(QVBoxLayout(self), head, self.strip, (self.tree, 1), self.notes, spacing=6)
+        head = lay(QHBoxLayout(), (self.headline, 1), self.exact, spacing=10)
+        words = lay(QVBoxLayout(), head, self.summary, spacing=2)
+        lay(QVBoxLayout(self), words, self.strip, (self.tree, 1), self.notes, spacing=6)
         self.strip.chosen.connect(self._choose)
         self.tree.selectionModel().currentChanged.connect(lambda now, _: self._follow(now))
         self.show_none("")

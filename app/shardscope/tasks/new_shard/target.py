@@ -63,6 +63,13 @@ def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]
     return TargetState(TargetStatus.FOLDER, _shards_in(path, members))
 
 
+def free_path(target: NewShardTarget) -> Path:
+    path = target.path
+    stem, suffix = (path.name, "") if target.folder else (path.stem, path.suffix)
+    numbered = (path.with_name(f"{stem}-{n}{suffix}") for n in range(2, MOST_LISTED))
+    return path if not os.path.lexists(path) else next((p for p in numbered if not os.path.lexists(p)), path)
+
+
 def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: bool, home: str) -> Path:
     """Return a default target beside the input but never the input; in `home` if the source is remote."""
     local = inputs or ((source,) if source and not is_address(source) else ())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Shard, ShardError, Span
@@ -187,6 +187,12 @@ class HexPanel(QWidget):
         """Width in pixels at which all columns fit; infinite for drawings."""
         by_record = self.rows.width.mode is RowMode.RECORD
         return math.inf if self.drawings.in_front or by_record else self.view.full_width
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self.search.isVisible():
+            self.search.close_bar()
+        else:
+            super().keyPressEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

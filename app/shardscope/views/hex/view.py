@@ -308,7 +308,8 @@ class HexView(QAbstractScrollArea):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         found = self.state.offset_at(event.position()) if event.button() == Qt.MouseButton.LeftButton else None
-        if found is not None:
+        # The first click may have been on the welcome page, whose list opened the file.
+        if found is not None and self.state.selection.span.covers(found[0]):
             self._part = None
             self.state.select_field(found[0])
 

@@ -426,7 +426,7 @@ def test_an_append_that_rewrites_is_shown_and_made(window: MainWindow, tmp_path:
     (path.parent / "more").write_bytes(b"many chunks of it, " * 2000)
     show(window, path)
     sheet = sheet_of(window, "append", path=path.parent / "more")
-    assert "by rewriting all chunks" in sheet.title.text()
+    assert "by rewriting all chunks" in sheet.total.text()
     assert sheet.apply.isEnabled()
     beyond = [row for row in sheet.model.things if row.start >= path.stat().st_size]
     assert beyond

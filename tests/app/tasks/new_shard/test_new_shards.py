@@ -157,6 +157,7 @@ def hold(monkeypatch: pytest.MonkeyPatch, begun: threading.Event, free: threadin
 def test_going_on_in_the_background(
     qtbot: QtBot,
     session: Session,
+    shards: NewShards,
     open_sheet: OpenSheet,
     numbered: Path,
     tmp_path: Path,
@@ -177,9 +178,9 @@ def test_going_on_in_the_background(
     qtbot.waitUntil(lambda: sheet.isVisible() and sheet.writing.state.text().startswith("5 of 12 objects"))
     sheet.writing.hide_button.click()
     assert not sheet.isVisible()
-    with qtbot.waitSignal(session.succeeded) as told:
+    with qtbot.waitSignal(shards.written_unseen) as told:
         free.set()
-    assert told.args == [job.note]
+    assert told.args == [job.note, job.open_result]
     assert job.show is None
     assert "new.des · " in job.details
     assert job.open_result is not None
