@@ -54,57 +54,58 @@ def text_of(path: Path) -> str:
 
 ROOMS = {
     # room: files, code lines, statements, lines of docstrings
-    # errors of the system, several key spaces and things that are no shards have classes, and hand on places alike
-    "shardcore": (10, 1_663, 1_476, 243),
-    # a closed output is exit 4 everywhere; --limit-work; commands name the next step
-    "shardcore/cli": (16, 3_046, 2_277, 312),
+    # errors are those of Python too (missing and existing files, indices); places of errors are handed on alike
+    "shardcore": (10, 1_694, 1_507, 253),
+    # --manifest and standard input in every reading command; JSON rows are written from columns
+    "shardcore/cli": (16, 3_073, 2_314, 291),
     # verify decodes contents with the code of show; PNG of 16 bits; decoding is cancelled; one loop for decoders
-    "shardcore/codecs": (13, 2_093, 1_705, 298),
-    "shardcore/containers": (7, 1_528, 1_091, 72),
+    "shardcore/codecs": (13, 2_090, 1_704, 297),
+    "shardcore/containers": (7, 1_524, 1_087, 72),
     "shardcore/formats": (1, 0, 0, 1),
-    # columns of objects, checksums of chunks that cannot be decoded, plans of .npy files
-    "shardcore/formats/bloscpack": (20, 4_680, 3_695, 499),
-    "shardcore/formats/des": (18, 4_126, 3_318, 403),
+    # NumPy arrays are written as they are; a file that ends in a chunk is damaged; .npy headers come back
+    "shardcore/formats/bloscpack": (20, 4_690, 3_698, 491),
+    # contents of many rows are read together, one key without a reference; times are ISO 8601
+    "shardcore/formats/des": (18, 4_175, 3_359, 403),
     # uploads that state a footer they lack; bounded memory over many xorbs
-    "shardcore/formats/mdb": (16, 3_565, 2_670, 412),
+    "shardcore/formats/mdb": (16, 3_566, 2_664, 410),
     # contents are verified; key spaces of one file per object, declared once for reading and writing; `..` with consent
-    "shardcore/formats/neuroglancer": (25, 6_356, 5_067, 662),
-    # salvage lists a million objects and reads each content once; folders apart; damaged slots are not deletions
-    "shardcore/formats/swh": (13, 2_942, 2_335, 335),
-    # the info block is declared in the layout of codecs, from which its constants come
-    "shardcore/formats/xorb": (9, 1_204, 905, 137),
-    # sections and spans of fields are computed from declarations; texts that print as they are return at once
-    "shardcore/model": (25, 3_331, 2_845, 832),
-    # a kind of content has its JSON, text, HTML and rows, which the command and notebooks had; settings have labels
-    "shardcore/operations": (28, 6_360, 5_333, 1_185),
-    # a shard is a mapping, an object is a file; bytes of file objects; steps of a trace are a table over facts
-    "shardcore/shards": (20, 3_831, 3_300, 1_047),
+    "shardcore/formats/neuroglancer": (25, 6_351, 5_054, 647),
+    # contents of many rows are read together; many objects are added in little memory
+    "shardcore/formats/swh": (13, 2_968, 2_361, 335),
+    # a cut xorb opens with the chunks before the cut
+    "shardcore/formats/xorb": (9, 1_207, 908, 134),
+    # arrays are indexed like those of NumPy; tables by Arrow's C stream; times as options
+    "shardcore/model": (25, 3_409, 2_936, 841),
+    # volumes are written in one line; conversions in batches; text in any case and regular expressions are found
+    "shardcore/operations": (28, 6_481, 5_429, 1_216),
+    # a shard is a mapping with views, an array; contents of many rows; what convert wrote opens with its manifest
+    "shardcore/shards": (20, 3_909, 3_360, 1_037),
     # file objects are sources; one deadline for the head of an answer; whole files are fetched in few ranges
-    "shardcore/sources": (20, 3_880, 3_440, 629),
+    "shardcore/sources": (20, 3_848, 3_420, 581),
     # takes what draws and teaches a format out of the rooms of the formats; that of neuroglancer came last
-    "shardcore/teaching": (40, 7_681, 6_534, 406),
-    # the contract that what verify passes is read
-    "shardcore/testing": (8, 1_430, 1_320, 242),
-    # a shard is written into a file object; a failing sync is reported as what it is
-    "shardcore/writing": (13, 2_910, 2_529, 613),
-    # settings run no code
-    "app/shardscope": (2, 242, 211, 10),
+    "shardcore/teaching": (40, 7_674, 6_527, 406),
+    # the contract that contents read together equal those read one by one
+    "shardcore/testing": (8, 1_442, 1_330, 243),
+    # arrays and batches are contents; manifests state how the result opens
+    "shardcore/writing": (13, 2_935, 2_565, 621),
+    # one thread for linear algebra, which nothing here uses
+    "app/shardscope": (2, 244, 213, 10),
     # panels are built when they are first shown, and hear of the selection while they need it
-    "app/shardscope/learning": (27, 4_875, 4_345, 109),
-    # typed bytes are what every view shows; remote files are fetched as looked at; hex in sentences has no commas
-    "app/shardscope/session": (18, 3_226, 2_821, 340),
-    # several files open in order; notices are readable at any width; typed bytes and drafts of lessons are here
-    "app/shardscope/shell": (18, 4_375, 3_758, 196),
+    "app/shardscope/learning": (26, 4_684, 4_188, 101),
+    # keys of stores are kept for the session; jobs have rate, time left and a result; titles of files
+    "app/shardscope/session": (18, 3_342, 2_924, 336),
+    # one palette for commands, files and keys; one undo; notices have their buttons; the welcome page is a tab
+    "app/shardscope/shell": (19, 4_694, 4_015, 188),
     # an invalid settings file is set aside and reported
-    "app/shardscope/startup": (4, 507, 481, 61),
-    # .npy files are packed and converted; salvage shows what was left out
-    "app/shardscope/tasks": (20, 4_195, 3_701, 201),
+    "app/shardscope/startup": (4, 499, 473, 59),
+    # tasks go on in the background; dialogs keep their size
+    "app/shardscope/tasks": (20, 4_228, 3_728, 192),
     # the preview follows the selection; typing finds a key; widths of columns stay
-    "app/shardscope/views": (53, 15_071, 13_547, 549),
-    # keys of digits keep both ends; columns scroll; zooming is safe from collected widgets; differing fields as a tree
-    "app/shardscope/widgets": (23, 1_752, 1_343, 178),
-    # counts of calls of the window, mappings, forms from descriptions; small files from the field, contracts, faults
-    "tests": (401, 47_153, 40_658, 2_793),
+    "app/shardscope/views": (53, 14_990, 13_443, 544),
+    # widgets, actions and grids are made in one call; forms keep the height of wrapped text
+    "app/shardscope/widgets": (23, 1_834, 1_409, 180),
+    # indices beside NumPy, tables of three libraries, extras of pages, background jobs, undo, palette
+    "tests": (404, 47_992, 41_332, 2_806),
 }
 """The most that each room may hold. `python -m tests.house --lower` writes what became smaller.
 

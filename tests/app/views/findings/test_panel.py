@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QStyleOptionViewItem
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Finding, Report, Severity, Span
-from shardcore.operations.search import Found, parse_hex, parse_numbers, parse_text, search_contents
+from shardcore.operations.search import HitColumns, parse_hex, parse_numbers, parse_text, search_contents
 from shardcore.teaching import resource_paths
 from shardscope.session.byte_marks import HitList
 from shardscope.session.session import Session
@@ -65,7 +65,7 @@ def texts(table: HitsTable, row: int) -> list[str]:
 def test_hits_say_where_they_are_and_as_what(qtbot: QtBot, table: HitsTable, session: Session) -> None:
     size = session.shard.fields["header.index_size"]
     patterns = parse_numbers(str(size))
-    table.set_hits(HitList("", str(size), patterns, Found(*np.array([[72], [8], [0]])), 1))
+    table.set_hits(HitList("", str(size), patterns, HitColumns(*np.array([[72], [8], [0]])), 1))
     qtbot.waitUntil(lambda: texts(table, 0) == ["0x48", "u64 big-endian", "header › index_size"])
     table.table.setCurrentIndex(table.model.index(0, 0))
     assert session.selection.span == Span("", 72, 80)
@@ -93,7 +93,7 @@ def test_hits_in_contents_name_their_object(qtbot: QtBot, session: Session) -> N
 
 def test_only_rows_that_are_seen_are_named(qtbot: QtBot, table: HitsTable) -> None:
     every = np.arange(100_000)
-    table.set_hits(HitList("", "00", (parse_hex("00"),), Found(every, every * 0 + 1, every * 0), 5_000_000))
+    table.set_hits(HitList("", "00", (parse_hex("00"),), HitColumns(every, every * 0 + 1, every * 0), 5_000_000))
     assert table.state.text() == "5,000,000 hits, the first 100,000 are listed: 00"
     qtbot.waitUntil(lambda: texts(table, 3) == ["0x3", "", "header › magic"])
     assert texts(table, 500)[2] == ""
