@@ -63,6 +63,25 @@ def quick_start() -> Iterator[None]:
         gc.enable()
 
 
+COLLECT_EVERY = 1000
+"""Milliseconds between garbage collections."""
+
+
+def collect_on_this_thread(window: QWidget) -> None:
+    """Collect garbage by a timer of the GUI thread only: a Qt object that another thread destroys ends the process."""
+    from PySide6.QtCore import QTimer
+
+    def collect() -> None:
+        counts, limits = gc.get_count(), gc.get_threshold()
+        for generation in (2, 1, 0):
+            if counts[generation] > limits[generation]:
+                gc.collect(generation)
+                return
+
+    gc.disable()
+    QTimer(window, interval=COLLECT_EVERY, timeout=collect).start()
+
+
 NO_QT = "shardscope: the window is not installed: pip install 'shardscope[gui]'; `shardcore` works without it"
 PICTURE = ("size", "scale", "select", "trace", "step", "verify", "show")
 """Options that need `--screenshot`."""
@@ -195,6 +214,7 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
             single.wanted.connect(window.take_over)
         interrupts = Interrupts(window.end)
         window.show()
+    collect_on_this_thread(window)
     if not given.new_window:
         window.tab_memory.restore(behind=bool(files))
     window.open_files(files, given.format, given.remote)

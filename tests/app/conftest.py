@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -43,6 +44,15 @@ def gui_reads() -> Iterator[GuiReads]:
 
 
 @pytest.fixture(autouse=True)
+def _collected_here() -> Iterator[None]:
+    """Garbage is collected on this thread, as in the program: a Qt object that another destroys ends the process."""
+    gc.disable()
+    yield
+    gc.collect()
+    gc.enable()
+
+
+@pytest.fixture(autouse=True)
 def user_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The data folder of the user: notes of one test are not on the files of another."""
     folder = tmp_path / "user-data"
@@ -60,6 +70,7 @@ def _no_keys_held(qapp: QApplication) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _clear_clipboard(qapp: QApplication) -> Iterator[None]:
     """Data that Python knows and Qt deletes at exit, after Python, ends the process with a crash."""
+    gc.freeze()  # what is imported need not be looked through after every test
     yield
     qapp.clipboard().clear()
 
