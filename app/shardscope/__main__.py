@@ -79,7 +79,9 @@ def collect_on_this_thread(window: QWidget) -> None:
                 return
 
     gc.disable()
-    QTimer(window, interval=COLLECT_EVERY, timeout=collect).start()
+    timer = QTimer(window)
+    timer.timeout.connect(collect)
+    timer.start(COLLECT_EVERY)
 
 
 NO_QT = "shardscope: the window is not installed: pip install 'shardscope[gui]'; `shardcore` works without it"
