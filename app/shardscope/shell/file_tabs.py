@@ -203,7 +203,7 @@ class FileTabs(QTabBar):
         right = self._shown[number + 1 :]
         others = [one for one in self._shown if one is not document]
         rows = (
-            (self.tr("&Close"), partial(self._close, number), True),
+            (self.tr("&Close"), partial(self._session.documents.close_document, document), True),
             (self.tr("Close &others"), partial(self._close_all, others, document), bool(others)),
             (self.tr("Close to the &right"), partial(self._close_all, right, document), bool(right)),
             (self.tr("Copy &path"), partial(copy_text, where), True),

@@ -203,8 +203,10 @@ class CommandPalette(QWidget):
         # Before the field gets the focus, which enables and disables actions.
         self._scope, self._entries, self._keys = scope, list(self._collect(scope)), []
         self.field.setPlaceholderText(self.tr(scope.value))
-        self.field.setText(text)
-        self._fill()
+        if text == self.field.text():
+            self._fill()
+        else:
+            self.field.setText(text)  # fills the list
         self.show()
         self.raise_()
         self._window.activateWindow()

@@ -172,7 +172,7 @@ class FindingsTable(QWidget):
         for widget in (self.progress, self.stop):
             widget.setVisible(job is not None)
         if job is not None:
-            self.progress.setRange(0, int(playback.reduced()))
+            playback.show_progress(self.progress, job)
             self.state.set_text(self.tr("Running …"))
             self.again.hide()
             self._body.show_table(False)
@@ -188,9 +188,7 @@ class FindingsTable(QWidget):
 
     def _progress(self, job: Job) -> None:
         if job is self._job and job.total_amount > 0:
-            # Amounts may exceed the 32 bits of a progress bar.
-            self.progress.setRange(0, 1000)
-            self.progress.setValue(1000 * job.done_amount // job.total_amount)
+            playback.show_progress(self.progress, job)
 
     def _show(self, report: Report | None) -> None:
         self.model.show_things(tuple(sorted(report.findings, key=_severity)) if report is not None else ())

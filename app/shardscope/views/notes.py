@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QTextCursor
+from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
@@ -27,7 +27,7 @@ from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
-from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.layouts import lay, made, new_action
 from shardscope.widgets.note_flag import BOOKMARK, FLAG
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.table import Column, Entry, RowTable, TableModel, TableOrText, context_menu
@@ -157,15 +157,14 @@ class NotesPanel(QWidget):
         self.table.doubleClicked.connect(lambda _: self._edit())
         self.setFocusProxy(self.table)
         context = Qt.ShortcutContext.WidgetWithChildrenShortcut
-        self.edit, self.delete, self.restore = keyed = [
-            made(QAction(text, self, shortcut=QKeySequence(keys), shortcutContext=context), triggered=act)
+        self.edit, self.delete, self.restore = (
+            new_action(self.table, text, act, keys, shortcutContext=context)
             for text, act, keys in (
                 (self.tr("&Edit…"), self._edit, "F2"),
                 (self.tr("&Delete"), self._delete, "Del"),
                 (self.tr("&Undo delete"), self._notes.restore, "Ctrl+Z"),
             )
-        ]
-        self.table.addActions(keyed)
+        )
         self.add_button = made(QPushButton(self.tr("&Add…"), self), "notesAdd", clicked=self.ask)
         self.undo_button = made(QPushButton(self.tr("&Undo"), self), "notesUndo", clicked=self._notes.restore)
         self.export_button = made(QPushButton(self.tr("E&xport…"), self), "notesExport", clicked=self._ask_export)

@@ -460,21 +460,24 @@ def palette(name: str) -> Palette:
 
 def apply(application: QApplication, name: str) -> Palette:
     """Set the theme of the application; a change takes about half a second."""
-    chosen, sheet = palette(name), _sheet(palette(name))
+    chosen = palette(name)
     # Qt polishes every widget again even for the same style sheet, which takes half a second.
-    if _applied == [chosen] and application.styleSheet() == sheet:
-        return chosen
+    if _applied != [chosen] or application.styleSheet() != _sheet(chosen):
+        with _own_fonts(application):
+            _apply(application, chosen)
+    return chosen
+
+
+def _apply(application: QApplication, chosen: Palette) -> None:
     if not _applied:
         # A new style also polishes every widget, so set it once.
         application.setStyle("Fusion")
     _applied[:] = [chosen]
     application.setFont(type_.sized(application.font(), type_.NORMAL))
     application.setPalette(_qt_palette(chosen))
-    with _own_fonts(application):
-        # Removing the style sheet first is three times as fast as replacing it.
-        application.setStyleSheet("")
-        application.setStyleSheet(sheet)
-    return chosen
+    # Removing the style sheet first is three times as fast as replacing it.
+    application.setStyleSheet("")
+    application.setStyleSheet(_sheet(chosen))
 
 
 def set_window_theme(window: QWidget, name: str) -> None:
@@ -512,7 +515,7 @@ def zoom(application: QApplication, factor: float) -> None:
     with _own_fonts(application, ratio) as widgets:
         fixed = [(widget, name, size) for widget in widgets for name, size in _fixed(widget)]
         if _applied:
-            apply(application, _applied[0].name)
+            _apply(application, _applied[0])
     for widget, name, size in fixed:
         # Skip widgets that have resized themselves. Scale from 100 %, so that rounding does not add up.
         if (name, size) in _fixed(widget):

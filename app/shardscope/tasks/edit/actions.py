@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from shardcore.model.text import plural
@@ -15,7 +14,7 @@ from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.edit.editor import Editor, title_of
 from shardscope.tasks.edit.typed_bytes import TypedBytes
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import made
+from shardscope.widgets.layouts import made, new_action
 from shardscope.widgets.plain_text import tip
 
 ROOM = 9
@@ -34,13 +33,14 @@ class EditActions(QObject):
         self._of: list[tuple[Verb, QAction]] = []
         for verb in VERBS:
             for back in (False, True) if verb.back else (False,):
-                action = self._action(f"{title_of(verb, back=back)}…", "", partial(editor.ask, verb, back=back))
+                action = new_action(self, f"{title_of(verb, back=back)}…", partial(editor.ask, verb, back=back))
                 self.verbs[verb.name, back] = action
                 self._of.append((verb, action))
         self.rekey = QAction(f"{title_of(REKEY)}…", self)
         self.rekey.setToolTip(tip(QCoreApplication.translate("Verbs", REKEY.help)))
-        self.write = self._action(self.tr("&Write typed bytes…"), "Ctrl+S", lambda: editor.ask_bytes(typed.changes))
-        self.discard = self._action(self.tr("&Discard typed bytes"), "", typed.discard)
+        ask = lambda: editor.ask_bytes(typed.changes)  # noqa: E731
+        self.write = new_action(self, self.tr("&Write typed bytes…"), ask, "Ctrl+S")
+        self.discard = new_action(self, self.tr("&Discard typed bytes"), typed.discard)
         typed.changed.connect(self.update)
         switch.changed.connect(self.update)
         self.update()
@@ -52,12 +52,6 @@ class EditActions(QObject):
     @property
     def all(self) -> list[QAction]:
         return [*(action for _, action in self._of), self.write, self.discard, self.rekey]
-
-    def _action(self, text: str, keys: str, act: Callable[[], object]) -> QAction:
-        action = QAction(text, self)
-        action.setShortcut(QKeySequence(keys))
-        action.triggered.connect(lambda _: act())
-        return action
 
     def set_selected(self, count: int) -> None:
         if bool(count) != bool(self._selected):

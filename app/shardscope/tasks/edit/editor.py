@@ -382,9 +382,9 @@ class Editor(QObject):
     @property
     def last_edit(self) -> str:
         """Name of the edit that `undo` undoes; it ends with `…` if that asks first, and is empty if there is none."""
-        permission, made = self._switch.edit_permission, self._history().made
-        if made and not permission.interrupted:
-            return made[-1].what
+        permission, edits = self._switch.edit_permission, self._history().made
+        if edits and not permission.interrupted:
+            return edits[-1].what
         return permission.last_edit and f"{permission.last_edit}…"
 
     @property
@@ -457,7 +457,7 @@ class Editor(QObject):
         if undoable:
             news = EditOutcome(text, action=self.tr("Undo"), do=lambda: self.undo(uri))
 
-        def made() -> None:
+        def written() -> None:
             history.undone.pop() if redone else history.undone.clear()
             if undoable:
                 # `make` may hold temporary files open.
@@ -468,7 +468,7 @@ class Editor(QObject):
                 history.made.pop()
 
         stops = keep and bool(proposal.kept)
-        self._run(lambda job: proposal.make(keep, job.progress), proposal.what, news, stops=stops, then=made)
+        self._run(lambda job: proposal.make(keep, job.progress), proposal.what, news, stops=stops, then=written)
 
     def put_back(self, uri: str, journal: Journal | None = None) -> Job:
         """Start a job that undoes the last edit, or completes an interrupted one without undo file, and reopens."""

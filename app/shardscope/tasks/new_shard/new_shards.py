@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QSize, QTimer, Signal
-from PySide6.QtGui import QAction, QFont, QKeySequence, QMouseEvent, QResizeEvent
+from PySide6.QtGui import QCloseEvent, QFont, QKeySequence, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
@@ -40,7 +40,7 @@ from shardscope.tasks.task_dialog import LOOK_MILLISECONDS, ProgressPage, Result
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, px, weighted
-from shardscope.widgets.layouts import discard, lay, made
+from shardscope.widgets.layouts import discard, lay, made, new_action
 from shardscope.widgets.plain_text import plain_label, tip
 
 AUTO_EXACT = 16 << 20
@@ -459,6 +459,11 @@ class NewShardDialog(TaskDialog):
         writes = self.writing is not None and self.pages.currentWidget() is self.writing
         self.run_in_background() if writes else super().reject()
 
+    def closeEvent(self, event: QCloseEvent) -> None:
+        super().closeEvent(event)
+        # Qt would delete a dialog that is only hidden.
+        event.setAccepted(self.is_closed)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         wide, ways = event.size().width() >= px(WIDE), QBoxLayout.Direction
@@ -479,13 +484,11 @@ class NewShards(QObject):
         self._settings = settings
         self._window = parent
         doc = self.tr("Packs files and folders into a new shard of any format")
-        self.new = made(QAction(self.tr("&New shard…"), parent), "newShard", toolTip=doc)
-        self.new.setShortcut(QKeySequence(QKeySequence.StandardKey.New))
-        self.new.triggered.connect(lambda _: self.ask_new())
+        new = new_action(self, self.tr("&New shard…"), self.ask_new, QKeySequence.StandardKey.New)
+        self.new = made(new, "newShard", toolTip=doc)
         doc = self.tr("Writes all objects into a new shard of another format")
-        self.convert = made(QAction(self.tr("Con&vert to…"), parent), "convertTo", toolTip=doc, enabled=False)
-        self.convert.setShortcut(QKeySequence("Ctrl+Shift+N"))
-        self.convert.triggered.connect(lambda _: self.ask_convert())
+        convert = new_action(self, self.tr("Con&vert to…"), self.ask_convert, "Ctrl+Shift+N")
+        self.convert = made(convert, "convertTo", toolTip=doc, enabled=False)
         self._result = ("", "")
         # Changes of a sandbox are in no file that could be converted.
         session.opened.connect(lambda _: self.convert.setEnabled(not session.request.sandbox))

@@ -42,8 +42,9 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_file, ask_folder
 from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.layouts import grid_in, lay, made
+from shardscope.widgets.layouts import grid_in, lay, made, new_action
 from shardscope.widgets.plain_text import tip
+from shardscope.widgets.playback import show_progress
 from shardscope.widgets.table import Column, RowTable, TableModel
 
 I64 = NDArray[np.int64]
@@ -313,8 +314,7 @@ class DiffWindow(QDialog):
             self.chips[kind] = chip
 
     def _button(self, text: str, name: str, hint: str, act: Callable[[], object]) -> QPushButton:
-        button = made(QPushButton(text, self), name, toolTip=hint, autoDefault=False, clicked=lambda _: act())
-        return button
+        return made(QPushButton(text, self), name, toolTip=hint, autoDefault=False, clicked=lambda _: act())
 
     def _lay_out(self) -> None:
         objects = QWidget(self)
@@ -523,8 +523,7 @@ class DiffWindow(QDialog):
 
     def _progressed(self, job: Job) -> None:
         if job.total_amount:
-            self.progress.setRange(0, 1000)
-            self.progress.setValue(1000 * job.done_amount // job.total_amount)
+            show_progress(self.progress, job)
 
     def _stopped(self, words: str, *, error: bool = False) -> None:
         self._set_busy(False)
@@ -564,11 +563,8 @@ class CompareShards(QObject):
         session.closed.connect(lambda: self._set_enabled(False))
 
     def _add(self, text: str, keys: str, chosen: Callable[[], object]) -> QAction:
-        action = self.menu.addAction(text)
-        action.setShortcut(QKeySequence(keys))
-        action.setToolTip(self.tr("Compares the objects and bytes of two shards or data sets"))
-        action.triggered.connect(lambda _: chosen())
-        return action
+        about = self.tr("Compares the objects and bytes of two shards or data sets")
+        return new_action(self.menu, text, chosen, keys, toolTip=about)
 
     def _ask(self, ask: Callable[..., QFileDialog]) -> None:
         ask(self._window, self.tr("Diff with"), self.compare_path, start=str(self._session.request.folder))

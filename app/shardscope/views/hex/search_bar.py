@@ -51,6 +51,7 @@ from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.playback import show_progress
 from shardscope.widgets.table import context_menu
 
 MOST = 20
@@ -101,7 +102,6 @@ KINDS = MappingProxyType[str, tuple[str, Callable[[str, bool], Sequence[Searched
     }
 )
 _BYTES = re.compile(r"([0-9a-f?]{2} )+[0-9a-f?]{0,2}", re.IGNORECASE)
-_STEPS = 1000
 
 AT_ONCE = 64 * 1024 * 1024
 """Maximum number of bytes fetched to count the hits after the first search; loaded and local bytes are free."""
@@ -142,7 +142,7 @@ class SearchBar(QWidget):
         label = QLabel(self.tr("Find:"))
         label.setBuddy(self.field)
         self.progress = made(QProgressBar(), "searchProgress", textVisible=False)
-        self.progress.setRange(0, _STEPS)
+        self.progress.setRange(0, 1000)
         self.progress.setFixedSize(60, 8)
         self.status = made(Elided(greedy=True), "searchStatus")
         tr, button = self.tr, self._button
@@ -439,7 +439,7 @@ class SearchBar(QWidget):
 
     def _show_progress(self, job: Job) -> None:
         if self._jobs and job in self._jobs.values() and job.total_amount:
-            self.progress.setValue(_STEPS * job.done_amount // job.total_amount)
+            show_progress(self.progress, job)
 
     # --- the contents of objects ---
 
