@@ -168,9 +168,10 @@ class budgeted:  # noqa: N801 - used like a function; a class is entered twice a
             self._budget = Budget(taking=self._taking, allowed=max(self._allowed, _allowed.get()))
             if outer is not None:
                 self._budget.name = outer.name
-            self._token = _current.set(self._budget)
         if self._source is not None:
             self._budget.add(self._source)
+        if self._budget is not outer:
+            self._token = _current.set(self._budget)
         return self._budget
 
     def __exit__(

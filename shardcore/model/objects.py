@@ -136,6 +136,10 @@ class ObjectColumns:
             column(more.get("shard", 0), np.int32),
         )
 
+    def places(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return start and stop; -1 for rows that are not kept."""
+        return np.where(kept, self.start, -1), np.where(kept, self.stop, -1)
+
     def take(self, places: Any) -> ObjectColumns:
         """Return the entries at some indices, in that order."""
         return ObjectColumns(*(getattr(self, name)[places] for name in ObjectColumns.__slots__))

@@ -231,8 +231,9 @@ def _batched(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> 
         few = rows[first : first + AT_ONCE]
         columns = shard.objects.columns(few, sizes=True)
         bare = shard.bare(columns) & (columns.size >= 0) & (columns.size <= SMALL_FILE)
-        for run in np.split(few, np.flatnonzero(bare[1:] != bare[:-1]) + 1):
-            if not bare[run[0] == few][0]:
+        edges = np.flatnonzero(bare[1:] != bare[:-1]) + 1
+        for run, plain in zip(np.split(few, edges), bare[[0, *edges]], strict=True):
+            if not plain:
                 yield from _in_turn(shard, run, request)
                 continue
             batch, size = InputBatch([], []), 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shardcore.errors import FormatError, ShardError
+from shardcore.errors import DEFAULT_LIMIT, FormatError, ShardError
 from shardcore.model.budget import count_source
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.objects import State, row_steps
@@ -135,7 +135,13 @@ class FileShard(Shard):
     def contents(self, rows: I64) -> Iterator[bytes | ShardError]:
         for first in range(0, len(rows), AT_ONCE):
             few = rows[first : first + AT_ONCE]
-            starts, stops = self._stored(self._objects.columns(few))
+            columns = self._objects.columns(few)
+            starts, stops = self._stored(columns)
+            # `read` refuses large contents.
+            starts[np.maximum(columns.size, stops - starts) > DEFAULT_LIMIT] = -1
+            if (starts < 0).all():
+                yield from super().contents(few)
+                continue
             count_source(self.source)
             stored = ranges_of(self.file.source, starts[starts >= 0], stops[starts >= 0])
             for number, (row, start) in enumerate(zip(few.tolist(), starts.tolist(), strict=True)):

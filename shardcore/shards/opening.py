@@ -288,8 +288,9 @@ def opening(
     def call(shard: Shard | Openable, /, *arguments: P.args, **named: P.kwargs) -> R:
         if isinstance(shard, Shard):
             return function(shard, *arguments, **named)
-        # Of `convert`: the manifest that was written with the shard.
-        with open(shard, manifest=named.get("manifest")) as opened:  # type: ignore[arg-type]
+        # Of `convert`: the manifest that was written with the shard. Standard input is read only once, by `convert`.
+        manifest = named.get("manifest")
+        with open(shard, manifest=manifest if manifest != "-" else None) as opened:  # type: ignore[arg-type]
             return function(opened, *arguments, **named)
 
     return call

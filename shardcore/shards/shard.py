@@ -465,9 +465,11 @@ class Shard(ArrayValue, Displayed, ABC):
 
     def __len__(self) -> int:
         """Return the number of keys of an iteration."""
-        if self.key_form.of_bytes is not None or self.key_form.numbers:
-            # All keys have a text form: `list` asks for the length, and need not read the keys twice.
+        # `list` asks for the length, and need not create the texts twice.
+        if self.key_form.of_bytes is not None:
             return sum(map(len, self._present_rows()))
+        if self.key_form.numbers:  # rows of damaged minishards have no key
+            return sum(int(np.count_nonzero(self.objects.key_bytes(rows).lengths)) for rows in self._present_rows())
         return sum(len(rows) for rows, _ in self._keyed_rows())
 
     def __iter__(self) -> Iterator[str]:

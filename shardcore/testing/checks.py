@@ -205,6 +205,7 @@ def check_mapping(shard: Shard, keys: Sequence[str], absent: Sequence[str]) -> N
         assert isinstance(caught.value, KeyAbsent)
         assert str(caught.value) == caught.value.placed
     unused = (State.UNUSED, State.DELETED, *(() if shard.chosen.get("deleted") else (State.TOMBSTONED,)))
+    assert len(shard) == len(list(shard))
     assert list(shard) == [ref.key for ref in shard.objects if ref.key is not None and ref.state not in unused]
 
 

@@ -97,7 +97,7 @@ class DesShard(FileShard):
         live = columns.state == State.LIVE
         if not self.file.deleted and self.file.sidecar_error is not None:
             live = np.zeros(len(columns), bool)
-        return np.where(live, columns.start, -1), np.where(live, columns.stop, -1)
+        return columns.places(live)
 
     def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         return self.file.decode(row, stored)

@@ -25,7 +25,7 @@ from shardcore.errors import (
 from shardcore.formats.neuroglancer.file import SHARD_INDEX, NeuroglancerFile
 from shardcore.formats.neuroglancer.index import KEPT_WHOLE, MinishardDamage
 from shardcore.formats.neuroglancer.info import BESIDE, SpaceKind, parse_info
-from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, fragments_span, pair_span, read_pairs
+from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, fragments_span, pair_span
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects
 from shardcore.formats.neuroglancer.origin import (
@@ -192,11 +192,10 @@ class NeuroglancerShard(OriginDetails, SpaceShard):
         return np.asarray((columns.state == State.LIVE) & (not self.file.is_mesh))
 
     def _stored(self, columns: ObjectColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        live = columns.state == State.LIVE
-        return np.where(live, columns.start, -1), np.where(live, columns.stop, -1)
+        return columns.places(columns.state == State.LIVE)
 
     def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
-        return decompress(self.file.codec, stored, limit=1 << 62, span=Span("", start, start + len(stored)))
+        return decompress(self.file.codec, stored, span=Span("", start, start + len(stored)))
 
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         if ref.codec != "none":
@@ -390,8 +389,8 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
     # The number is unknown for a name not used in the data set, or with an inferred specification.
     number = origin.spec.shard_of(probe.name) if origin.inference is None else None
     shard = NeuroglancerShard(NeuroglancerFile(kept, origin, head, number, split=index_size is not None))
-    if context.partial and head:
-        damage = MinishardDamage(read_pairs(head), len(head), kept.size)
+    if context.partial and (pairs := shard.file.levels.known_pairs) is not None:
+        damage = MinishardDamage(pairs, shard.file.base, kept.size)
         # Without `partial` the shard opens too: lookups in intact minishards work.
         shard.damage = damage[int(damage.numbers[0])] if len(damage) else None
     return shard

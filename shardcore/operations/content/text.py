@@ -165,8 +165,9 @@ class TableContent(TextContent):
             LimitExceeded: The content was not read completely.
             FormatError: Rows differ in length.
         """
-        if 0 <= self.size != len(self.data):
-            raise LimitExceeded(f"only {plural(len(self.data), 'byte')} of {self.size:,} were read")
+        if not self.complete:
+            of = f" of {self.size:,}" if self.size >= 0 else ""
+            raise LimitExceeded(f"only {plural(len(self.data), 'byte')}{of} were read")
         arrow, csv = optional("pyarrow"), optional("pyarrow.csv")
         options = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
         try:
