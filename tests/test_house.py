@@ -69,23 +69,23 @@ ROOMS = {
     # uploads that state a footer they lack; bounded memory over many xorbs
     "shardcore/formats/mdb": (16, 3_566, 2_664, 410),
     # contents are verified; key spaces of one file per object, declared once for reading and writing; `..` with consent
-    "shardcore/formats/neuroglancer": (25, 6_351, 5_054, 647),
+    "shardcore/formats/neuroglancer": (25, 6_350, 5_053, 647),
     # contents of many rows are read together; many objects are added in little memory
     "shardcore/formats/swh": (13, 2_968, 2_361, 335),
     # a cut xorb opens with the chunks before the cut
     "shardcore/formats/xorb": (9, 1_207, 908, 134),
     # arrays are indexed like those of NumPy; tables by Arrow's C stream; times as options
-    "shardcore/model": (25, 3_409, 2_936, 841),
+    "shardcore/model": (25, 3_412, 2_939, 842),
     # volumes are written in one line; conversions in batches; text in any case and regular expressions are found
-    "shardcore/operations": (28, 6_481, 5_429, 1_216),
+    "shardcore/operations": (28, 6_483, 5_431, 1_216),
     # a shard is a mapping with views, an array; contents of many rows; what convert wrote opens with its manifest
-    "shardcore/shards": (20, 3_909, 3_360, 1_037),
+    "shardcore/shards": (20, 3_917, 3_368, 1_037),
     # file objects are sources; one deadline for the head of an answer; whole files are fetched in few ranges
     "shardcore/sources": (20, 3_848, 3_420, 581),
     # takes what draws and teaches a format out of the rooms of the formats; that of neuroglancer came last
     "shardcore/teaching": (40, 7_674, 6_527, 406),
     # the contract that contents read together equal those read one by one
-    "shardcore/testing": (8, 1_442, 1_330, 243),
+    "shardcore/testing": (8, 1_443, 1_331, 243),
     # arrays and batches are contents; manifests state how the result opens
     "shardcore/writing": (13, 2_935, 2_565, 621),
     # garbage is collected on the GUI thread; one thread for linear algebra, which nothing here uses
@@ -95,17 +95,17 @@ ROOMS = {
     # keys of stores are kept for the session; jobs have rate, time left and a result; titles of files
     "app/shardscope/session": (18, 3_342, 2_924, 336),
     # one palette for commands, files and keys; one undo; notices have their buttons; the welcome page is a tab
-    "app/shardscope/shell": (19, 4_694, 4_015, 188),
+    "app/shardscope/shell": (19, 4_694, 4_016, 188),
     # an invalid settings file is set aside and reported
     "app/shardscope/startup": (4, 499, 473, 59),
     # tasks go on in the background; dialogs keep their size
-    "app/shardscope/tasks": (20, 4_228, 3_728, 192),
+    "app/shardscope/tasks": (20, 4_224, 3_724, 192),
     # the preview follows the selection; typing finds a key; widths of columns stay
-    "app/shardscope/views": (53, 14_990, 13_443, 544),
+    "app/shardscope/views": (53, 14_980, 13_436, 544),
     # widgets, actions and grids are made in one call; forms keep the height of wrapped text
-    "app/shardscope/widgets": (23, 1_834, 1_409, 180),
+    "app/shardscope/widgets": (23, 1_850, 1_424, 184),
     # indices beside NumPy, tables of three libraries, extras of pages, background jobs, undo, palette
-    "tests": (404, 48_000, 41_339, 2_807),
+    "tests": (404, 48_006, 41_345, 2_801),
 }
 """The most that each room may hold. `python -m tests.house --lower` writes what became smaller.
 

@@ -11,13 +11,11 @@ from PySide6.QtGui import QAccessible, QIcon, QKeyEvent, QPainter, QPaintEvent, 
 from PySide6.QtWidgets import (
     QAbstractButton,
     QBoxLayout,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QLabel,
     QMenu,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QToolButton,
     QVBoxLayout,
@@ -37,6 +35,7 @@ from shardscope.widgets.fonts import SMALL, TITLE, px, sized, weighted, zoom
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.sample_names import sample_title
+from shardscope.widgets.scroll_area import ScrollArea
 from shardscope.widgets.strip_paint import paint_ground, paint_letter, widths_to_scale
 from shardscope.widgets.wrap_text import WrapText
 
@@ -244,13 +243,12 @@ def _read(path: Path, job: Job) -> tuple[Section, ...]:
         return tuple(section for section in first.sections if section.size)
 
 
-class Welcome(QScrollArea):
+class Welcome(ScrollArea):
     chosen = Signal(object)
 
     def __init__(self, settings: Settings, jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        made(self, "welcome", accessibleName=self.tr("Welcome"), frameShape=QFrame.Shape.NoFrame, widgetResizable=True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        made(self, "welcome", accessibleName=self.tr("Welcome"))
         self._settings = settings
         self.title = QLabel("Shardscope", self)
         self.open_button = self._button(self.tr("Open…"))

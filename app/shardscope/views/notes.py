@@ -158,7 +158,7 @@ class NotesPanel(QWidget):
         self.setFocusProxy(self.table)
         context = Qt.ShortcutContext.WidgetWithChildrenShortcut
         self.edit, self.delete, self.restore = (
-            new_action(self.table, text, act, keys, shortcutContext=context)
+            new_action(self, text, act, keys, shortcutContext=context)
             for text, act, keys in (
                 (self.tr("&Edit…"), self._edit, "F2"),
                 (self.tr("&Delete"), self._delete, "Del"),

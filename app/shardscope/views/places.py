@@ -33,7 +33,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListView,
     QMenu,
-    QScrollArea,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -63,6 +62,7 @@ from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.layouts import grid_in, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.sample_names import sample_title
+from shardscope.widgets.scroll_area import ScrollArea
 from shardscope.widgets.table import Index, context_menu
 
 # --- the list ---
@@ -616,13 +616,13 @@ def shards_in(folder: Folder, name: str, job: Job) -> list[PlaceEntry]:
     return found
 
 
-class KeySpaceCards(QScrollArea):
+class KeySpaceCards(ScrollArea):
     chosen = Signal(object)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        made(self, "keySpaces", accessibleName=self.tr("Key spaces"), widgetResizable=True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
+        made(self, "keySpaces", accessibleName=self.tr("Key spaces"))
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
 
     def fill(self, shard: DataSet) -> None:
         page, title = QWidget(), QLabel(self.tr("Choose a key space"))

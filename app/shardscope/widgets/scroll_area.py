@@ -1,4 +1,4 @@
-"""Part of a dialog that scrolls vertically if it does not fit."""
+"""Areas that scroll vertically if their content does not fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,32 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 from shardscope.widgets.layouts import made
 
 
-class _Scrolled(QScrollArea):
+class ScrollArea(QScrollArea):
+    """As wide as its content; a resize during a resize is not handled.
+
+    Text that fits without scroll bar, and not beside it, made Qt add and remove the bar until the stack overflowed.
+    """
+
+    _resizing = False
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        made(self, frameShape=QFrame.Shape.NoFrame, widgetResizable=True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() != QEvent.Type.Resize:
+            return super().eventFilter(watched, event)
+        if self._resizing:
+            return False
+        self._resizing = True
+        try:
+            return super().eventFilter(watched, event)
+        finally:
+            self._resizing = False
+
+
+class _Scrolled(ScrollArea):
     def sizeHint(self) -> QSize:
         inner = self.widget()
         return inner.sizeHint() if inner is not None else super().sizeHint()
@@ -22,8 +47,7 @@ class _Scrolled(QScrollArea):
         return super().eventFilter(watched, event)
 
 
-def scrolled(inner: QWidget, name: str, spoken: str, parent: QWidget) -> QScrollArea:
-    area = made(_Scrolled(parent), name, accessibleName=spoken, frameShape=QFrame.Shape.NoFrame, widgetResizable=True)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+def scrolled(inner: QWidget, name: str, spoken: str, parent: QWidget) -> ScrollArea:
+    area = made(_Scrolled(parent), name, accessibleName=spoken)
     area.setWidget(inner)
     return area

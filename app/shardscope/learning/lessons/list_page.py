@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAccessible, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from shardcore.model.text import plural, shown
 from shardcore.shards.registry import format_of
@@ -17,16 +17,16 @@ from shardscope.learning.lessons.markdown_paragraph import Prose, paint_card
 from shardscope.startup.settings import Settings
 from shardscope.widgets import theme
 from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.scroll_area import ScrollArea
 
 
-class LessonList(QScrollArea):
+class LessonList(ScrollArea):
     chosen = Signal(object)
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        made(self, "lessonList", accessibleName=self.tr("All lessons"), widgetResizable=True)
-        made(self, frameShape=QFrame.Shape.NoFrame, focusPolicy=Qt.FocusPolicy.StrongFocus)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        made(self, "lessonList", accessibleName=self.tr("All lessons"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._settings = settings
         self.cards: list[LessonCard] = []
         self._made: dict[str, LessonCard] = {}

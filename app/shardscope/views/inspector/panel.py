@@ -10,12 +10,10 @@ from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractScrollArea,
-    QFrame,
     QGridLayout,
     QHeaderView,
     QLineEdit,
     QMenu,
-    QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QTableWidget,
@@ -63,6 +61,7 @@ from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsP
 from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
+from shardscope.widgets.scroll_area import ScrollArea
 from shardscope.widgets.table import context_menu
 from shardscope.widgets.wrap_text import WrapText
 
@@ -260,7 +259,7 @@ class _Bytes:
     at_caret: bytes = b""
 
 
-class Inspector(QScrollArea):
+class Inspector(ScrollArea):
     """Follows the selection and reads the few bytes it shows in jobs; `page_wanted` requests the format reference."""
 
     page_wanted = Signal()
@@ -291,9 +290,6 @@ class Inspector(QScrollArea):
         self._show_selection()
 
     def _build(self) -> None:
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.page = made(DetailsPage("inspectorDetails", self.tr("Details")), followed=self._follow)
         self.references = ReferencesForm()
         self.references.ask.clicked.connect(self._session.references.find)

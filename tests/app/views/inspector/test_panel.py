@@ -26,25 +26,21 @@ from tests.app.conftest import open_in, visible
 
 @pytest.fixture
 def made(session: Session, qtbot: QtBot) -> Inspector:
-    """An inspector of the usual width."""
     return visible(qtbot, Inspector(session), 280, 800)
 
 
 @pytest.fixture
 def inspector(made: Inspector, session: Session, qtbot: QtBot, data: Path) -> Inspector:
-    """The same on the small sample."""
     open_in(session, qtbot, data / "swh/small.shard")
     return made
 
 
 def select(session: Session, qtbot: QtBot, start: int, stop: int | None = None) -> None:
-    """Selects bytes, and waits until all is known and read."""
     session.select_span(Span("", start, start + 1 if stop is None else stop))
     settle(session, qtbot)
 
 
 def settle(session: Session, qtbot: QtBot) -> None:
-    """Waits until nothing is on its way."""
     qtbot.waitUntil(lambda: session.selection.complete and not session.jobs.open_jobs)
 
 
@@ -55,12 +51,10 @@ def text(inspector: Inspector, name: str) -> str:
 
 
 def heading(inspector: Inspector) -> str:
-    """The name of the node."""
     return inspector.page.rows[0].text if inspector.page.rows else ""
 
 
 def click(page: DetailsPage, text: str) -> None:
-    """Clicks a link of a page."""
     found = page.document().find(text)
     assert not found.isNull()
     QTest.mouseClick(page.viewport(), Qt.MouseButton.LeftButton, pos=page.cursorRect(found).center() - QPoint(3, 0))
@@ -133,8 +127,6 @@ def test_numbers_at_the_caret(inspector: Inspector, session: Session, qtbot: QtB
 
 
 class _Held(BytesSource):
-    """A source whose reads wait, or fail."""
-
     act: Callable[[], object]
 
     def _read(self, start: int, stop: int) -> bytes:
@@ -188,6 +180,15 @@ def test_the_summary_of_a_sample(
     settle(session, qtbot)
     assert session.selection.path
     assert not made.file.isVisible()
+
+
+def test_every_height_is_laid_out(session: Session, qtbot: QtBot, made: Inspector, data: Path) -> None:
+    """Text that fits only without scroll bar, which Qt added and removed until the stack overflowed."""
+    open_in(session, qtbot, data / "swh/small.shard")
+    qtbot.waitUntil(lambda: bool(made.file.parts.rows))
+    for height in range(500, 900):
+        made.resize(283, height)
+        assert made.verticalScrollBar().maximum() or made.pages.height() <= height
 
 
 SHARDS = "mdb/cas/shards"
