@@ -143,6 +143,7 @@ class Tone(StrEnum):
     LOOKUP = "lookup"
     DATA = "data"
     METADATA = "metadata"
+    FOOTER = "footer"
     HIT = "hit"
     MISS = "miss"
     EMPTY = "empty"

@@ -583,7 +583,7 @@ class DataSet(Shard, Arrays):
             raise KeyAbsent(str(key), f"not in this data set: {shown_key(str(key))} ({where})")
         raise damage or absent or KeyAbsent(str(key))
 
-    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+    def _format_sketches(self, trace: Trace | None) -> tuple[Sketch, ...]:
         """Return the drawings of the data set, or those of the member in which a lookup ended."""
         part = self._teaching()
         if part is not None and (found := part.folder_sketches(self, trace)) is not None:
@@ -591,7 +591,7 @@ class DataSet(Shard, Arrays):
             return drawn
         name = trace.member if trace is not None else ""
         try:
-            return self.placed_sketches(self.member(name).sketches(trace), name)
+            return self.placed_sketches(self.member(name)._format_sketches(trace), name)
         except ShardError:
             return ()
 

@@ -106,7 +106,7 @@ class FileShard(Shard):
         loads: tuple[LoadSource, ...] = charts.loads(self.file) if hasattr(charts, "loads") else ()
         return loads
 
-    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+    def _format_sketches(self, trace: Trace | None) -> tuple[Sketch, ...]:
         part = self._teaching()
         found: tuple[Sketch, ...] = part.sketches(self, trace) if part is not None else ()
         return found

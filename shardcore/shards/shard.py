@@ -597,6 +597,11 @@ class Shard(ArrayValue, Displayed, ABC):
         Args:
             trace: The lookup to draw; None: drawings that need no lookup.
         """
+        from shardcore.teaching.record_drawing import drawings_of_nodes
+
+        return *self._format_sketches(trace), *drawings_of_nodes(self)
+
+    def _format_sketches(self, trace: Trace | None) -> tuple[Sketch, ...]:
         return ()
 
     def _teaching(self) -> Any:

@@ -134,7 +134,7 @@ def _children_table(node: Node) -> Table:
 def _field(node: Node) -> tuple[Item, Item]:
     spans = (node.span,) if node.span.size else ()
     doc = visible(node.doc)
-    text, tone = node.text or plural(node.span.size, "byte"), Tone.LOOKUP if spans else Tone.PLAIN
+    text, tone = node.text or plural(node.span.size, "byte"), Tone.HIT if spans else Tone.PLAIN
     return Item(_cut(node.name), spans, doc=doc), Item(_cut(text), spans, tone=tone, doc=doc)
 
 
@@ -206,5 +206,5 @@ def _plain(drawing: Drawing | None) -> Drawing | None:
         own = list(drawing.figures)
     names = {item.name for figure in own for item in figure.items}
     links = tuple(link for link in drawing.links if {link.start, link.stop} <= names)
-    legend: dict[Tone, str] = {tone: meaning for tone, meaning in drawing.legend.items() if tone is not Tone.LOOKUP}
+    legend: dict[Tone, str] = {tone: meaning for tone, meaning in drawing.legend.items() if tone is not Tone.HIT}
     return replace(drawing, title="", caption="", figures=tuple(own), links=links, legend=legend)

@@ -15,8 +15,8 @@ from shardcore.model.text import ends_text, letters_of, plural, said, visible
 from shardcore.shards.trace import Compared, Fields, StepContent, StepValue
 from shardcore.teaching import item_of, part_of
 
-_LEGEND = {Tone.LOOKUP: "bytes of this step", Tone.FOUR: "bytes of an earlier step"}
-_VERDICTS = {Tone.HIT: "equal", Tone.MISS: "different"}
+_LEGEND = {Tone.HIT: "bytes of this step", Tone.SIZE: "bytes of an earlier step"}
+_VERDICTS = {Tone.HIT: "bytes of this step; equal", Tone.MISS: "different"}
 
 VALUES = ("Values", "Computed values")
 """Titles of the table of values, for a step that reads and for one that computes."""
@@ -32,7 +32,7 @@ _COLUMNS = 3
 _NARROW = 12
 """A span with parts gets its own ruler if it is smaller than this fraction (1/n) of the file."""
 
-_ROLE_TONES = {
+ROLE_TONES = {
     FieldRole.OFFSET: Tone.POINTER,
     FieldRole.SIZE: Tone.SIZE,
     FieldRole.KEY: Tone.KEY,
@@ -40,13 +40,13 @@ _ROLE_TONES = {
     FieldRole.PADDING: Tone.FAINT,
     FieldRole.UNUSED: Tone.FAINT,
 }
-_SECTION_TONES = {
+SECTION_TONES = {
     SectionRole.HEADER: Tone.HEADER,
     SectionRole.INDEX: Tone.INDEX,
-    SectionRole.LOOKUP: Tone.INDEX,
+    SectionRole.LOOKUP: Tone.LOOKUP,
     SectionRole.DATA: Tone.DATA,
     SectionRole.METADATA: Tone.METADATA,
-    SectionRole.FOOTER: Tone.HEADER,
+    SectionRole.FOOTER: Tone.FOOTER,
 }
 
 
@@ -126,13 +126,13 @@ def _rows(values: Sequence[StepValue], targets: list[_Target]) -> list[tuple[Ite
         name = f"value {value.name}" if value.target is not None else ""
         if value.target is not None:
             targets.append(_Target(value.name, name, value.target))
-        tone = Tone.POINTER if value.target is not None else Tone.LOOKUP if spans else Tone.PLAIN
+        tone = Tone.POINTER if value.target is not None else Tone.HIT if spans else Tone.PLAIN
         text = visible(value.text)
         doc = f"{value.name}: {text}. {value.meaning}".strip()
         rows.append(
             (
-                Item(_cut(value.name), spans, doc=doc),
-                Item(_cut(text), spans, tone=tone, doc=doc, name=name),
+                Item(cut(value.name), spans, doc=doc),
+                Item(cut(text), spans, tone=tone, doc=doc, name=name),
                 Item(value.meaning, spans, doc=doc),
             )
         )
@@ -151,12 +151,12 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
         if refers:
             targets.append(_Target(field.name, name, value, section=True))
         text = (letters_of(value) if isinstance(value, bytes) else f"{value:#x}" if refers else "") or said(value)
-        tone = _ROLE_TONES.get(field.role, Tone.HEADER)
+        tone = ROLE_TONES.get(field.role, Tone.HEADER)
         rows.append(
             (
                 Item(f"{span.start:#x}", (span,), doc=field.doc),
                 Item(field.name, (span,), doc=field.doc),
-                Item(_cut(visible(text)), (span,), tone=tone, doc=field.doc, name=name),
+                Item(cut(visible(text)), (span,), tone=tone, doc=field.doc, name=name),
             )
         )
     drawn = sum(record.sizes[field.name] for field in record.fields if field.name in fields.values)
@@ -211,7 +211,7 @@ def _rulers(step: StepContent, sections: Sequence[Section], targets: Sequence[_T
 def _close_ruler(spans: Sequence[Span], parts: Mapping[Span, str]) -> Ruler:
     start, stop = min(span.start for span in spans), max(span.stop for span in spans)
     own = [span for span in spans if span not in parts]
-    items = [item_of(_size_text(span), span, Tone.LOOKUP, f"{span}.", here=True) for span in own]
+    items = [item_of(_size_text(span), span, Tone.HIT, f"{span}.", here=True) for span in own]
     inside = [(part, name) for part, name in parts.items() if start <= part.start and part.stop <= stop]
     items += [item_of(name, part, Tone.KEY, f"{name}: {part}.") for part, name in inside]
     title = f"Bytes {ends_text(start, stop)}{_source_text(spans[0].source)}"
@@ -229,15 +229,15 @@ def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequenc
     own = [span for span in step.spans if not span.source and span.size][:_MOST_SPANS]
     before = [span for span in step.inputs if not span.source and span.size and span not in own]
     items = []
-    for section in _sections_near(sections, [*own, *before]):
-        span, tone = Span("", section.start, section.stop), _SECTION_TONES.get(section.role, Tone.FAINT)
+    for section in sections_near(sections, [*own, *before]):
+        span, tone = Span("", section.start, section.stop), SECTION_TONES.get(section.role, Tone.FAINT)
         items.append(item_of(section.name, span, tone, section.doc, f"section at {section.start}"))
     for number, span in enumerate(own):
         text, first = step.stored.get(span) or _size_text(span), all(one.start != span.start for one in own[:number])
         name = f"bytes at {span.start}" if first else ""
-        items.append(item_of(text, span, Tone.LOOKUP, f"{span}.", name, here=True))
+        items.append(item_of(text, span, Tone.HIT, f"{span}.", name, here=True))
     for span in before[: _MOST_SPANS - len(own)]:
-        items.append(item_of("read before", span, Tone.FOUR, f"{span}."))
+        items.append(item_of("read before", span, Tone.SIZE, f"{span}."))
     size = sections[-1].stop
     for target in targets:
         at, doc, name = target.byte, f"{target.name}: byte {target.byte:#x}.", f"byte of {target.name}"
@@ -256,7 +256,7 @@ def _end_of(target: _Target, spans: Sequence[Span], sections: Sequence[Section])
     return f"byte of {target.name}"
 
 
-def _sections_near(sections: Sequence[Section], spans: Sequence[Span]) -> list[Section]:
+def sections_near(sections: Sequence[Section], spans: Sequence[Span]) -> list[Section]:
     """Return the sections that are not empty; if there are very many, the largest and those that contain the spans."""
     solid = [section for section in sections if section.size]
     if len(solid) <= _MOST_SECTIONS:
@@ -270,5 +270,5 @@ def _size_text(span: Span) -> str:
     return plural(span.size, "byte")
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
     return text if len(text) <= _LETTERS else text[:_LETTERS] + "…"

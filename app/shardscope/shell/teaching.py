@@ -23,12 +23,14 @@ from shardscope.learning.help.format_page import FormatPage
 from shardscope.learning.help.help_pages import GLOSSARY, WINDOW, titles
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.player import LessonPlayer
+from shardscope.session.display_text import set_decimal
 from shardscope.session.jobs import Jobs
 from shardscope.session.session import Session
 from shardscope.shell.docks import PanelDocks, focused_in
 from shardscope.shell.lecture import LectureActions, LectureScreen
 from shardscope.shell.notices import Notices
 from shardscope.startup.settings import Settings
+from shardscope.views.hex.actions import RowMode, RowWidth
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
 from shardscope.widgets.deferred_signals import Debounce
@@ -110,6 +112,7 @@ class Teaching(QObject):
         self._panel, self._page = panels.panel(LessonPanel), panels.panel(FormatPage)
         self.player: LessonPlayer = self._panel.player
         self._brought, self._dismissed = False, False
+        self._rows: RowWidth | None = None
         panels.by_name[PANEL].installEventFilter(self)
         self._fronts: list[str] = []
         self._trying: Lesson | None = None
@@ -214,10 +217,29 @@ class Teaching(QObject):
         self.player.start(replace(lesson, sample=""), trying=True)
 
     def _began(self) -> None:
+        lesson = self.player.lesson
+        self._show_offsets(decimal=lesson.offsets == "decimal" if lesson is not None and lesson.offsets else None)
         self._fronts = [name for name in self._panels.by_name if name != PANEL and self._panels.in_front(name)]
+
+    def _show_offsets(self, *, decimal: bool | None = None) -> None:
+        """Show offsets as the lesson writes them; None: as the settings say."""
+        set_decimal(self._settings.decimal_offsets if decimal is None else decimal)
+        self._session.notation_changed.emit()
+
+    def _set_rows(self, rows: str) -> None:
+        """Set the bytes per row of a step; empty: as before the lesson."""
+        if rows:
+            self._rows = self._rows or self._bytes.rows.width
+            fixed = RowWidth(RowMode.FIXED, int(rows)) if rows.isdecimal() else RowWidth(RowMode.RECORD)
+            self._bytes.rows.choose(fixed)
+        elif self._rows is not None:
+            self._bytes.rows.choose(self._rows)
+            self._rows = None
 
     def _left(self) -> None:
         self._end_trial()
+        self._set_rows("")
+        self._show_offsets()
         self._put_away()
         for name in self._fronts:
             if not self._panels.folded and not self._panels.in_front(name):
@@ -251,13 +273,15 @@ class Teaching(QObject):
             if not self._panels.in_front(PANEL):
                 # They share a place, and the lesson shows the question.
                 self._panels.show(PANEL)
+        elif shown.kind is Show.ROWS:
+            self._set_rows(shown.name)
         elif shown.kind is Show.DRAWING and not shown.name:
             self._put_away()
         elif shown.kind is Show.DRAWING:
             self._brought = self._brought or not self._bytes.drawings.in_front
             values = dict(shown.values)
             item = values.pop("item", "")
-            self._bytes.drawings.show(shown.name, values, item)
+            self._bytes.drawings.show(shown.name, values, item, tall=True)
 
 
 def versions() -> list[str]:

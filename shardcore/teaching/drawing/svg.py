@@ -44,6 +44,7 @@ _TINTS = {
     Tone.LOOKUP: ("#efcdfe", "#5d4268"),
     Tone.DATA: ("#e6fbf7", "#202d26"),
     Tone.METADATA: ("#fff691", "#3f4d16"),
+    Tone.FOOTER: ("#f8a0b6", "#5c1d28"),
     Tone.HIT: ("#bcd4fe", "#2a4a88"),
     Tone.MISS: ("#fed2cd", "#6a2c29"),
     Tone.DEAD: ("#c5c7cb", "#4e5053"),

@@ -128,7 +128,7 @@ def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> 
         )
     if kind is Answer.ITEM:
         name, _, sketch = answer.partition(" of ")
-        return (given.text, given.sketch) == (name.strip(), sketch.strip())
+        return (given.text.partition("#")[0], given.sketch) == (name.strip(), sketch.strip())
     if kind is Answer.NUMBER and (right := number_of(answer)) is not None:
         return number_of(given.text, question.prompt) == right
     return _letters(given.text) == _letters(answer)

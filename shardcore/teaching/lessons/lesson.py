@@ -17,6 +17,10 @@ from shardcore.shards.registry import FORMATS
 MOST_STEPS = 40
 MOST_OBJECTS = 1000
 MOST_LETTERS = 100_000
+MOST_ROW = 256
+"""Most bytes in a row."""
+RECORD = "record"
+"""A row per record, instead of a number of bytes."""
 
 _FACT = re.compile(r"^(?P<name>[a-z ]+?):\s*(?P<value>.*)$")
 _LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?|(?<=wrong ).+?))?:\s+(?P<rest>.*)$")
@@ -24,7 +28,7 @@ _CONDITION = re.compile(r"^(?P<left>.+?) (?P<sign>[>=]) (?P<right>[^>=]+|\{=.*\}
 _KEYS = ("typical", "crowded", "absent")
 _DEPTHS = tuple(depth.value for depth in Depth)
 SHA256 = re.compile(r"sha256 ([0-9a-f]{64})")
-_WORDS = "ask|answer|choice|hint|wrong|right|show|reveal|lookup|fresh|only"
+_WORDS = "ask|answer|choice|hint|wrong|right|show|reveal|lookup|fresh|only|rows"
 _ALMOST = re.compile(rf"^(?:- (?:{_WORDS.replace('right|', '')})\b|(?:-|[*+] ?)(?:{_WORDS})\b[^:]*:)")
 
 
@@ -43,6 +47,7 @@ class Show(StrEnum):
     STEP = "step"
     DRAWING = "drawing"
     PANEL = "panel"
+    ROWS = "rows"
 
 
 class Answer(StrEnum):
@@ -128,6 +133,7 @@ class Lesson:
     minutes: int
     steps: tuple[LessonStep, ...]
     needs: tuple[str, ...] = ()
+    offsets: str = ""
     path: Path | None = None
 
 
@@ -161,10 +167,12 @@ def parse(text: str, name: str) -> Lesson:
         int(facts.get("minutes", "10")),
         steps,
         needs=tuple(need.strip() for need in facts.get("needs", "").split(",") if need.strip()),
+        offsets=facts.get("offsets", ""),
     )
 
 
-_FACTS = ("about", "format", "sample", "key", "minutes", "needs")
+_FACTS = ("about", "format", "sample", "key", "minutes", "needs", "offsets")
+_NOTATIONS = ("decimal", "hexadecimal")
 
 
 def _facts(lines: list[str]) -> dict[str, str]:
@@ -183,6 +191,7 @@ def _check_facts(facts: dict[str, str], lines: list[str]) -> None:
     known = {
         "minutes": ("a number", str.isdecimal),
         "key": (f"one of {', '.join(_KEYS)}", _KEYS.__contains__),
+        "offsets": (f"one of {', '.join(_NOTATIONS)}", _NOTATIONS.__contains__),
         "format": (f"one of {', '.join(FORMATS)}", ("", *FORMATS).__contains__),
     }
     for name, (what, fits) in known.items():
@@ -236,19 +245,24 @@ _QUESTION_WORDS = ("ask", "answer", "choice", "hint", "wrong", "right")
 def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> LessonStep:
     if word in ("show", "reveal"):
         kind = which or Show.NODE
-        if kind not in tuple(Show):
-            raise LessonError(f"`{word}` must be one of {', '.join(Show)}, not {kind}", place)
+        kinds = [one for one in Show if one is not Show.ROWS]
+        if kind not in kinds:
+            raise LessonError(f"`{word}` must be one of {', '.join(kinds)}, not {kind}", place)
         what = (Show(kind), rest)
         if word == "reveal":
             return replace(step, reveals=(*step.reveals, what))
         return replace(step, shows=(*step.shows, what))
     if word == "lookup":
         return replace(step, lookup=rest)
+    if word == "rows":
+        if rest != RECORD and not (rest.isdecimal() and 0 < int(rest) <= MOST_ROW):
+            raise LessonError(f"`- rows:` must be `{RECORD}` or a number of bytes, 1 to {MOST_ROW}", place)
+        return replace(step, shows=(*step.shows, (Show.ROWS, rest)))
     if word == "only":
         return replace(step, conditions=(*step.conditions, _condition(rest, place)))
     if word == "fresh":
         return replace(step, fresh=_fresh(rest, place))
-    known = ", ".join(("show", "reveal", "lookup", "only", "fresh", *_QUESTION_WORDS))
+    known = ", ".join(("show", "reveal", "lookup", "only", "fresh", "rows", *_QUESTION_WORDS))
     raise LessonError(f"unknown line `- {word}:` (known: {known})", place)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import struct
 from collections.abc import Iterator, Sequence
@@ -279,7 +280,10 @@ def _found(
             return StepTarget(kind, step=scene.step(place))
         if kind is Show.BYTES:
             return StepTarget(kind, span=_span(place))
-        name, *values = place.split()
+        try:
+            name, *values = shlex.split(place)
+        except ValueError as error:
+            raise NotHereError(f"`{place}` has an open quotation mark") from error
         shown = StepTarget(kind, name, values=tuple((one.partition("=")[0], one.partition("=")[2]) for one in values))
         if kind is Show.DRAWING:
             drawn(shown, scene, _last_shown(scene, shows))

@@ -53,6 +53,7 @@ _ROLES = {
     Tone.LOOKUP: SectionRole.LOOKUP,
     Tone.DATA: SectionRole.DATA,
     Tone.METADATA: SectionRole.METADATA,
+    Tone.FOOTER: SectionRole.FOOTER,
     Tone.DEAD: SectionRole.UNKNOWN,
     Tone.ONE: SectionRole.HEADER,
     Tone.TWO: SectionRole.INDEX,

@@ -458,11 +458,15 @@ class DrawingPanel(QWidget):
 
     def _follow(self, selection: Selection) -> bool:
         sketch, ref = self._sketch, selection.ref
-        if sketch is None or ref is None or not selection.complete:
+        if sketch is None or not selection.complete:
             return False
         now, before = self._values.setdefault(self.name, {}), self.values
         for control in sketch.controls:
-            if control.follows == "row" and control.low <= ref.row <= control.high:
+            if control.follows == "node":
+                now[control.name] = "/".join(node.name for node in selection.path[1:])
+            elif ref is None:
+                continue
+            elif control.follows == "row" and control.low <= ref.row <= control.high:
                 now[control.name] = ref.row
             elif control.follows == "key" and ref.key is not None:
                 now[control.name] = ref.key

@@ -376,6 +376,8 @@ class LessonPlayer(QObject):
                 self._session.lookup.follow(TraceWalk(trace.key, trace, step=stage.before))
             if not any(shown.kind is Show.DRAWING for shown in stage.shown):
                 self.wanted.emit(StepTarget(Show.DRAWING))
+            if not any(shown.kind is Show.ROWS for shown in stage.shown):
+                self.wanted.emit(StepTarget(Show.ROWS))
             self._show(stage.shown, stage, again=again)
             self.changed.emit()
 

@@ -36,6 +36,8 @@ _BYTES = 150
 
 _SHARES = (72, 28)
 
+_LINES = 3
+
 
 @dataclass
 class OpenSource:
@@ -177,7 +179,7 @@ class DrawingPlace(QObject):
         # None until they are learned.
         self._sketches: tuple[Sketch, ...] | None = None
         self._request: DrawingRequest | None = None
-        self._to_front = False
+        self._to_front, self._tall = False, False
         self._uri = ""
         self._before_walk: Selection | None = None
         self._key = ""
@@ -309,8 +311,14 @@ class DrawingPlace(QObject):
             panel.show_sketches(self.sketches, self.remembered.get(self._format, ""))
         return self.panel
 
-    def show(self, name: str = "", values: Mapping[str, str] | None = None, item: str = "") -> None:
-        """Show a drawing, by default the last one, as soon as it is loaded; `item` is highlighted."""
+    def show(
+        self, name: str = "", values: Mapping[str, str] | None = None, item: str = "", *, tall: bool = False
+    ) -> None:
+        """Show a drawing, by default the last one, as soon as it is loaded; `item` is highlighted.
+
+        `tall` leaves the bytes only `_LINES` rows.
+        """
+        self._tall = tall
         self._request = DrawingRequest(name, dict(values or {}), item) if name else None
         self._show()
 
@@ -361,13 +369,18 @@ class DrawingPlace(QObject):
             self.panel.setVisible(in_front)
             if in_front:
                 self._session.selection_changed.connect(self._follow)
-                height = self.splitter.height()
-                self.splitter.setSizes([height * share // 100 for share in _SHARES])
+                self._share_height()
             else:
                 self._session.selection_changed.disconnect(self._follow)
             self._settling.start()
         self.fit()
         self.shown_changed.emit(in_front)
+
+    def _share_height(self) -> None:
+        height, grid = self.splitter.height(), self._view.state.grid
+        lower = round(grid.header + _LINES * grid.row) + 2 * self._view.frameWidth() if self._tall else 0
+        lower = lower or height * (100 - _SHARES[0]) // 100
+        self.splitter.setSizes([height - lower, lower])
 
     def _reveal(self) -> None:
         state = self._view.state

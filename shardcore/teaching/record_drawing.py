@@ -1,0 +1,236 @@
+"""Drawings of any node of the tree: a record and what its fields point to, and a number from its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from shardcore.errors import UsageError
+from shardcore.model.drawing import (
+    MOST_ITEMS,
+    Cells,
+    Control,
+    ControlKind,
+    Drawing,
+    Item,
+    Link,
+    Ruler,
+    Table,
+    Tone,
+    chosen,
+    window,
+)
+from shardcore.model.node import Children, Node
+from shardcore.model.record import FieldRole
+from shardcore.model.span import Span
+from shardcore.model.text import plural, visible
+from shardcore.teaching import item_of
+from shardcore.teaching.lessons.placeholders import LessonScene, NotHereError
+from shardcore.teaching.step_drawing import ROLE_TONES, SECTION_TONES, cut, sections_near
+
+if TYPE_CHECKING:
+    from shardcore.shards.shard import Shard
+
+_ROWS = 13
+_FIELDS = 3
+"""Most columns of a table of records, beside their names."""
+_ARROWS = 6
+_WORD = 8
+
+
+def drawings_of_nodes(shard: Shard) -> tuple[RecordSketch, NumberSketch]:
+    return RecordSketch(shard), NumberSketch(shard)
+
+
+class _NodeSketch:
+    more: tuple[Control, ...] = ()
+
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        doc = "A node of the structure: its names from the top, separated by `/`."
+        return Control("node", "Node", ControlKind.TEXT, "", doc=doc, follows="node"), *self.more
+
+    def _node(self, path: str) -> tuple[Node, ...]:
+        try:
+            return LessonScene(self._shard).node(path) if path else (self._shard.tree,)
+        except NotHereError as error:
+            raise UsageError(error.message) from error
+
+
+class RecordSketch(_NodeSketch):
+    """The fields of a record, or the rows of a table, above the file. Arrows lead to what offsets point to."""
+
+    name, title = "record", "Record"
+    more = (Control("table", "Table", ControlKind.SWITCH, False, doc="Draw the table that has the record as a row."),)
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        now = chosen(self.controls, values)
+        path = self._node(now["node"])
+        above = next((at for at in range(len(path) - 1, 0, -1) if _is_table(path[at - 1])), 0) if now["table"] else 0
+        record = path[above - 1] if above else path[-1] if path[-1].expandable or len(path) == 1 else path[-2]
+        count = len(record.children)
+        row = _number_of(record, path[above]) if above else -1
+        rows = window(count, max(row, 0), min(_ROWS, count))
+        children = list(record.children[rows.start : rows.stop])
+        if above or _is_table(record) or count > _ROWS:
+            table, starts = _records_table(record, children, row - rows.start)
+        else:
+            table, starts = _fields_table(record, children, path[-1])
+        points = [part for part in starts if part.target is not None][:_ARROWS]
+        ruler, ends = self._file(path[above].span if above else record.span, points, MOST_ITEMS - len(table.items))
+        links = tuple(
+            Link(starts[part], ends[part], tone=Tone.POINTER, stage=1, doc="Arrows lead to what an offset points to.")
+            for part in points
+            if part in ends
+        )
+        return Drawing(visible(record.name), (table, *ruler), links, more=count - len(rows), legend=_HERE)
+
+    def _file(self, here: Span, points: Sequence[Node], room: int) -> tuple[tuple[Ruler, ...], dict[Node, str]]:
+        """Return the ruler of the file, and for each pointer the name of the item that it points to."""
+        source = here.source
+        targets = {part: part.target for part in points if part.target is not None and part.target.source == source}
+        sections = sections_near(self._shard.sections_of(source), [here, *targets.values()])
+        if not sections or not sections[-1].stop:
+            return (), {}
+        items, names = [], {}
+        for section in sections:
+            span, tone = Span(source, section.start, section.stop), SECTION_TONES.get(section.role, Tone.FAINT)
+            names[span.start] = f"section {section.name}"
+            items.append(item_of(section.name, span, tone, section.doc, names[span.start]))
+        if 0 < here.size < sections[-1].stop and all(item.spans != (here,) for item in items):
+            items.append(item_of("", here, Tone.HIT, f"{here}.", "here", here=True))
+        for part, target in targets.items():
+            if target.start not in names and len(items) < room:
+                names[target.start] = f"target of {part.name}"
+                items.append(item_of("", target, Tone.POINTER, f"{target}.", names[target.start]))
+        ends = {part: names[target.start] for part, target in targets.items() if target.start in names}
+        stop = max(item.spans[0].stop for item in items)
+        return (Ruler("The file", 0, stop, tuple(items[:room]), "bytes"),), ends
+
+
+def _parts(node: Node) -> Sequence[Node]:
+    return [] if isinstance(node.children, Children) else node.children
+
+
+def _is_table(record: Node) -> bool:
+    """True if the children are rows of one kind; the sections of a file and the fields of a record differ."""
+    first = [[part.name for part in _parts(child)] for child in record.children[:2]]
+    return first[:1] == first[-1:] != [[]] and (len(first) > 1 or isinstance(record.children, Children))
+
+
+def _number_of(record: Node, row: Node) -> int:
+    kids = record.children
+    some = kids.overlap(row.span.start, row.span.stop) if isinstance(kids, Children) else range(len(kids))
+    return next(number for number in some if kids[number].span == row.span)
+
+
+def _records_table(record: Node, rows: Sequence[Node], here: int) -> tuple[Table, dict[Node, str]]:
+    """Return the rows, and the items of the parts of the row `here`, which arrows start from."""
+    names = [part.name for part in _parts(rows[0])[:_FIELDS]] if rows else []
+    names = names or ["value"]
+    lines, starts = [], {}
+    for number, row in enumerate(rows):
+        line = [_item(row, visible(row.name), row.name, here=number == here)]
+        if number == here:
+            starts[row] = row.name
+        for column, part in enumerate(_parts(row)[:_FIELDS] or [row], 2):
+            name = f"{row.name}#{column}"
+            line.append(_item(part, cut(visible(part.text)), name, tone=_tone(part)))
+            if number == here:
+                starts[part] = name
+        lines.append((*line, *[Item()] * (1 + len(names) - len(line)))[: 1 + len(names)])
+    return Table(f"{visible(record.name)}: {plural(len(record.children), 'row')}", ("", *names), tuple(lines)), starts
+
+
+def _fields_table(record: Node, fields: Sequence[Node], here: Node) -> tuple[Table, dict[Node, str]]:
+    """Return the fields, and the items of their values, which arrows start from."""
+    lines = tuple(
+        (
+            _item(part, f"{part.span.start:#x}", f"{part.name}#3"),
+            _item(part, visible(part.name), part.name, here=part is here),
+            _item(part, cut(visible(part.text)), f"{part.name}#2", tone=_tone(part)),
+        )
+        for part in fields
+    )
+    size = f", {plural(record.span.size, 'byte')}" if record.span.size else ""
+    return Table(f"{visible(record.name)}{size}", ("byte", "name", "value"), lines), {p: f"{p.name}#2" for p in fields}
+
+
+def _tone(part: Node) -> Tone:
+    return Tone.PLAIN if part.role is FieldRole.GROUP else ROLE_TONES.get(part.role, Tone.HEADER)
+
+
+def _item(node: Node, text: str, name: str, *, tone: Tone = Tone.PLAIN, here: bool = False) -> Item:
+    spans = (node.span,) if node.span.size else ()
+    return Item(text, spans, tone=tone, doc=node.doc, name=name, here=here)
+
+
+class NumberSketch(_NodeSketch):
+    """The bytes of a number as the file has them, in the order of their weight, and the sum."""
+
+    name, title = "number", "Number"
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        node = self._node(chosen(self.controls, values)["node"])[-1]
+        raw, big = _number_bytes(self._shard, node)
+        count = len(raw)
+        order = range(count) if big else range(count - 1, -1, -1)
+        spans = [Span(node.span.source, node.span.start + at, node.span.start + at + 1) for at in range(count)]
+        stored = [Item(f"{raw[at]:02x}", (spans[at],), at, tone=Tone.POINTER, name=f"byte {at}") for at in range(count)]
+        places = [
+            Item(f"{raw[at]:02x}", (spans[at],), place, tone=Tone.SIZE, name=f"place {count - 1 - place}")
+            for place, at in enumerate(order)
+        ]
+        offsets = tuple(str(span.start) for span in spans)
+        figures = (
+            Cells(
+                f"{visible(node.name)} in the file", count, tuple(stored), count, numbered=False, column_names=offsets
+            ),
+            Cells("The highest byte first", count, tuple(places), count, numbered=False),
+            self._sum(raw if big else raw[::-1]),
+        )
+        links = tuple(Link(f"byte {at}", f"place {count - 1 - place}") for place, at in enumerate(order) if raw[at])
+        return Drawing(visible(node.name), figures, links, legend=_LEGEND)
+
+    @staticmethod
+    def _sum(digits: bytes) -> Table:
+        terms, total = [], int.from_bytes(digits, "big")
+        for power, byte in zip(range(len(digits) - 1, -1, -1), digits, strict=True):
+            if byte or not power:
+                text = f"{byte} · {256**power:,}" if power else str(byte)
+                terms.append(
+                    (
+                        Item(f"{byte:#04x} = {byte}"),
+                        Item(text),
+                        Item(f"{byte * 256**power:,}", stage=1, doc="Each byte counts for its place."),
+                    )
+                )
+        terms.append(
+            (
+                Item("sum"),
+                Item(""),
+                Item(f"{total:,} = {total:#x}", tone=Tone.HIT, stage=2, doc="The number is their sum."),
+            )
+        )
+        return Table("The number", ("byte", "at its place", "gives"), tuple(terms))
+
+
+_HERE = MappingProxyType({Tone.HIT: "this record"})
+_LEGEND = MappingProxyType({Tone.HIT: "the number", Tone.POINTER: "as stored", Tone.SIZE: "by weight"})
+
+
+def _number_bytes(shard: Shard, node: Node) -> tuple[bytes, bool]:
+    """Return the bytes of a number, and whether the highest is first.
+
+    Raises:
+        UsageError: The node is not a number of 1 to 8 whole bytes.
+    """
+    value = node.value if isinstance(node.value, int) else int(node.text) if node.text.isdecimal() else None
+    if value is None or node.bits is not None or not 0 < node.span.size <= _WORD:
+        raise UsageError(f"{visible(node.name)} is not a number of at most {_WORD} bytes")
+    raw = shard.bytes_of(node.span.source).read(node.span.start, node.span.stop)
+    return raw, node.type.endswith("BE")
