@@ -359,7 +359,7 @@ class Control:
         high: Maximum of a slider.
         choices: Values of a choice.
         doc: One sentence.
-        follows: `row` or `key` if the control follows the selected object.
+        follows: `row` or `key` if the control follows the selected object, `node` if the selected node.
     """
 
     name: str

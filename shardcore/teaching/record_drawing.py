@@ -21,7 +21,7 @@ from shardcore.model.drawing import (
     chosen,
     window,
 )
-from shardcore.model.node import Children, Node
+from shardcore.model.node import Children, Node, fields_of
 from shardcore.model.record import FieldRole
 from shardcore.model.span import Span
 from shardcore.model.text import plural, visible
@@ -37,6 +37,7 @@ _FIELDS = 3
 """Most columns of a table of records, beside their names."""
 _ARROWS = 6
 _WORD = 8
+_SEARCHED = 20
 
 
 def drawings_of_nodes(shard: Shard) -> tuple[RecordSketch, NumberSketch]:
@@ -80,36 +81,33 @@ class RecordSketch(_NodeSketch):
             table, starts = _records_table(record, children, row - rows.start)
         else:
             table, starts = _fields_table(record, children, path[-1])
-        points = [part for part in starts if part.target is not None][:_ARROWS]
-        ruler, ends = self._file(path[above].span if above else record.span, points, MOST_ITEMS - len(table.items))
-        links = tuple(
-            Link(starts[part], ends[part], tone=Tone.POINTER, stage=1, doc="Arrows lead to what an offset points to.")
-            for part in points
-            if part in ends
-        )
+        points = [(name, part.target) for name, part in starts.items() if part.target is not None][:_ARROWS]
+        here = path[above].span if above else record.span
+        ruler, ends = self._file(here, dict(points), MOST_ITEMS - len(table.items))
+        doc = "Arrows lead to what an offset points to."
+        links = tuple(Link(start, end, tone=Tone.POINTER, stage=1, doc=doc) for start, end in ends.items())
         return Drawing(visible(record.name), (table, *ruler), links, more=count - len(rows), legend=_HERE)
 
-    def _file(self, here: Span, points: Sequence[Node], room: int) -> tuple[tuple[Ruler, ...], dict[Node, str]]:
-        """Return the ruler of the file, and for each pointer the name of the item that it points to."""
-        source = here.source
-        targets = {part: part.target for part in points if part.target is not None and part.target.source == source}
-        sections = sections_near(self._shard.sections_of(source), [here, *targets.values()])
-        if not sections or not sections[-1].stop:
+    def _file(self, here: Span, points: dict[str, Span], room: int) -> tuple[tuple[Ruler, ...], dict[str, str]]:
+        """Return the ruler of the file, and for each start of an arrow the item at its end."""
+        points = {name: target for name, target in points.items() if target.source == here.source}
+        sections = sections_near(self._shard.sections_of(here.source), [here, *points.values()])
+        if not sections:
             return (), {}
-        items, names = [], {}
-        for section in sections:
-            span, tone = Span(source, section.start, section.stop), SECTION_TONES.get(section.role, Tone.FAINT)
-            names[span.start] = f"section {section.name}"
-            items.append(item_of(section.name, span, tone, section.doc, names[span.start]))
+        items, ends = [], {}
+        for section, name in zip(sections, _distinct([one.name for one in sections]), strict=True):
+            span, tone = Span(here.source, section.start, section.stop), SECTION_TONES.get(section.role, Tone.FAINT)
+            ends[span.start] = f"section {name}"
+            items.append(item_of(section.name, span, tone, section.doc, ends[span.start]))
         if 0 < here.size < sections[-1].stop and all(item.spans != (here,) for item in items):
             items.append(item_of("", here, Tone.HIT, f"{here}.", "here", here=True))
-        for part, target in targets.items():
-            if target.start not in names and len(items) < room:
-                names[target.start] = f"target of {part.name}"
-                items.append(item_of("", target, Tone.POINTER, f"{target}.", names[target.start]))
-        ends = {part: names[target.start] for part, target in targets.items() if target.start in names}
+        for target in points.values():
+            if target.start not in ends and len(items) < room:
+                ends[target.start] = f"target {target.start}"
+                items.append(item_of("", target, Tone.POINTER, f"{target}.", ends[target.start]))
         stop = max(item.spans[0].stop for item in items)
-        return (Ruler("The file", 0, stop, tuple(items[:room]), "bytes"),), ends
+        links = {name: ends[target.start] for name, target in points.items() if target.start in ends}
+        return (Ruler("The file", 0, stop, tuple(items[:room]), "bytes"),), links
 
 
 def _parts(node: Node) -> Sequence[Node]:
@@ -128,36 +126,49 @@ def _number_of(record: Node, row: Node) -> int:
     return next(number for number in some if kids[number].span == row.span)
 
 
-def _records_table(record: Node, rows: Sequence[Node], here: int) -> tuple[Table, dict[Node, str]]:
-    """Return the rows, and the items of the parts of the row `here`, which arrows start from."""
-    names = [part.name for part in _parts(rows[0])[:_FIELDS]] if rows else []
-    names = names or ["value"]
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return names of items, with a number where a damaged or odd file has a name twice."""
+    return [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names)]
+
+
+def _records_table(record: Node, rows: Sequence[Node], here: int) -> tuple[Table, dict[str, Node]]:
+    """Return the rows, and the parts of the row `here` by the items that arrows start from."""
+    headings = [part.name for part in _parts(rows[0])[:_FIELDS]] if rows else []
+    headings = headings or ["value"]
     lines, starts = [], {}
-    for number, row in enumerate(rows):
-        line = [_item(row, visible(row.name), row.name, here=number == here)]
+    for number, (row, name) in enumerate(zip(rows, _distinct([row.name for row in rows]), strict=True)):
+        line = [_item(row, visible(row.name), name, here=number == here)]
+        parts = [*(_parts(row)[:_FIELDS] or [row])][: len(headings)]
+        line += [
+            _item(part, _text(part), f"{name}#{column}", tone=_tone(part))
+            for column, part in enumerate(parts, 2)
+        ]
         if number == here:
-            starts[row] = row.name
-        for column, part in enumerate(_parts(row)[:_FIELDS] or [row], 2):
-            name = f"{row.name}#{column}"
-            line.append(_item(part, cut(visible(part.text)), name, tone=_tone(part)))
-            if number == here:
-                starts[part] = name
-        lines.append((*line, *[Item()] * (1 + len(names) - len(line)))[: 1 + len(names)])
-    return Table(f"{visible(record.name)}: {plural(len(record.children), 'row')}", ("", *names), tuple(lines)), starts
+            starts = dict(zip([item.name for item in line], [row, *parts], strict=True))
+        lines.append((*line, *[Item()] * (1 + len(headings) - len(line))))
+    return Table(
+        f"{visible(record.name)}: {plural(len(record.children), 'row')}", ("", *headings), tuple(lines)
+    ), starts
 
 
-def _fields_table(record: Node, fields: Sequence[Node], here: Node) -> tuple[Table, dict[Node, str]]:
-    """Return the fields, and the items of their values, which arrows start from."""
+def _fields_table(record: Node, fields: Sequence[Node], here: Node) -> tuple[Table, dict[str, Node]]:
+    """Return the fields, and the fields by the items that arrows start from."""
+    names = _distinct([part.name for part in fields])
     lines = tuple(
         (
-            _item(part, f"{part.span.start:#x}", f"{part.name}#3"),
-            _item(part, visible(part.name), part.name, here=part is here),
-            _item(part, cut(visible(part.text)), f"{part.name}#2", tone=_tone(part)),
+            _item(part, f"{part.span.start:#x}", f"{name}#3"),
+            _item(part, visible(part.name), name, here=part is here),
+            _item(part, _text(part), f"{name}#2", tone=_tone(part)),
         )
-        for part in fields
+        for part, name in zip(fields, names, strict=True)
     )
     size = f", {plural(record.span.size, 'byte')}" if record.span.size else ""
-    return Table(f"{visible(record.name)}{size}", ("byte", "name", "value"), lines), {p: f"{p.name}#2" for p in fields}
+    starts = {f"{name}#2": part for part, name in zip(fields, names, strict=True)}
+    return Table(f"{visible(record.name)}{size}", ("byte", "name", "value"), lines), starts
+
+
+def _text(part: Node) -> str:
+    return cut(visible(part.text)) or plural(part.span.size, "byte")
 
 
 def _tone(part: Node) -> Tone:
@@ -175,8 +186,13 @@ class NumberSketch(_NodeSketch):
     name, title = "number", "Number"
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        node = self._node(chosen(self.controls, values)["node"])[-1]
-        raw, big = _number_bytes(self._shard, node)
+        path = self._node(chosen(self.controls, values)["node"])
+        node = _number_in(path)
+        if node is None:
+            none = Table("No number of at most 8 bytes is here", ("",), ((Item(visible(path[-1].name)),),))
+            return Drawing(visible(path[-1].name), (none,))
+        raw = self._shard.bytes_of(node.span.source).read(node.span.start, node.span.stop)
+        big = node.type.endswith("BE")
         count = len(raw)
         order = range(count) if big else range(count - 1, -1, -1)
         spans = [Span(node.span.source, node.span.start + at, node.span.start + at + 1) for at in range(count)]
@@ -212,7 +228,7 @@ class NumberSketch(_NodeSketch):
         terms.append(
             (
                 Item("sum"),
-                Item(""),
+                Item("of all"),
                 Item(f"{total:,} = {total:#x}", tone=Tone.HIT, stage=2, doc="The number is their sum."),
             )
         )
@@ -223,14 +239,13 @@ _HERE = MappingProxyType({Tone.HIT: "this record"})
 _LEGEND = MappingProxyType({Tone.HIT: "the number", Tone.POINTER: "as stored", Tone.SIZE: "by weight"})
 
 
-def _number_bytes(shard: Shard, node: Node) -> tuple[bytes, bool]:
-    """Return the bytes of a number, and whether the highest is first.
+def _number_in(path: Sequence[Node]) -> Node | None:
+    """Return the node if it is a number of whole bytes, or the first such number among the fields in it."""
+    node = path[-1]
+    inside = (found[-1] for found in fields_of(node, node.span.start, node.span.stop, _SEARCHED))
+    return next((one for one in (node, *inside) if _value_of(one) is not None), None)
 
-    Raises:
-        UsageError: The node is not a number of 1 to 8 whole bytes.
-    """
+
+def _value_of(node: Node) -> int | None:
     value = node.value if isinstance(node.value, int) else int(node.text) if node.text.isdecimal() else None
-    if value is None or node.bits is not None or not 0 < node.span.size <= _WORD:
-        raise UsageError(f"{visible(node.name)} is not a number of at most {_WORD} bytes")
-    raw = shard.bytes_of(node.span.source).read(node.span.start, node.span.stop)
-    return raw, node.type.endswith("BE")
+    return value if node.bits is None and 0 < node.span.size <= _WORD else None

@@ -270,7 +270,9 @@ class DrawingPlace(QObject):
     def _follow(self, selection: Selection) -> None:
         """Draw the lookup of the selected object; while a lookup is shown, only of a row that the user selects."""
         ref, trace = selection.ref, self._session.lookup.walk.trace
-        by_control = any(control.follows for sketch in self._sketches or () for control in sketch.controls)
+        by_control = any(
+            control.follows in ("row", "key") for sketch in self._sketches or () for control in sketch.controls
+        )
         if not selection.complete or ref is None or ref.key is None or by_control:
             return
         by_row = selection is not self._before_walk and selection.span in (None, main_span(ref))
