@@ -1,4 +1,4 @@
-"""Drawings of any node of the tree: a record and what its fields point to, and a number from its bytes."""
+"""Drawings of any node of the tree: a record and what its fields point to, a number from its bytes, bits."""
 
 from __future__ import annotations
 
@@ -33,15 +33,20 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 _ROWS = 13
+_CELLS = 52
+"""Most items of a table."""
 _FIELDS = 3
 """Most columns of a table of records, beside their names."""
 _ARROWS = 6
 _WORD = 8
+_NONE = "–"
 _SEARCHED = 20
+_MOST_BYTES = 7
+_BITS_IN_ROW = 16
 
 
-def drawings_of_nodes(shard: Shard) -> tuple[RecordSketch, NumberSketch]:
-    return RecordSketch(shard), NumberSketch(shard)
+def drawings_of_nodes(shard: Shard) -> tuple[RecordSketch, NumberSketch, BinarySketch]:
+    return RecordSketch(shard), NumberSketch(shard), BinarySketch(shard)
 
 
 class _NodeSketch:
@@ -72,13 +77,15 @@ class RecordSketch(_NodeSketch):
         now = chosen(self.controls, values)
         path = self._node(now["node"])
         above = next((at for at in range(len(path) - 1, 0, -1) if _is_table(path[at - 1])), 0) if now["table"] else 0
-        record = path[above - 1] if above else path[-1] if path[-1].expandable or len(path) == 1 else path[-2]
+        inside = above or (len(path) - 1 if not path[-1].expandable else 0)
+        record = path[inside - 1] if inside else path[-1]
         count = len(record.children)
-        row = _number_of(record, path[above]) if above else -1
-        rows = window(count, max(row, 0), min(_ROWS, count))
+        row = _number_of(record, path[inside]) if inside else 0
+        columns = 2 + min(len(_parts(record.children[0])) or 1, _FIELDS) if count else 3
+        rows = window(count, row, min(_ROWS, _CELLS // columns, count))
         children = list(record.children[rows.start : rows.stop])
         if above or _is_table(record) or count > _ROWS:
-            table, starts = _records_table(record, children, row - rows.start)
+            table, starts = _records_table(record, children, row - rows.start if above else -1)
         else:
             table, starts = _fields_table(record, children, path[-1])
         points = [(name, part.target) for name, part in starts.items() if part.target is not None][:_ARROWS]
@@ -137,17 +144,17 @@ def _records_table(record: Node, rows: Sequence[Node], here: int) -> tuple[Table
     headings = headings or ["value"]
     lines, starts = [], {}
     for number, (row, name) in enumerate(zip(rows, _distinct([row.name for row in rows]), strict=True)):
-        line = [_item(row, visible(row.name), name, here=number == here)]
-        parts = [*(_parts(row)[:_FIELDS] or [row])][: len(headings)]
-        line += [
-            _item(part, _text(part), f"{name}#{column}", tone=_tone(part))
-            for column, part in enumerate(parts, 2)
+        line = [
+            _item(row, f"{row.span.start:#x}", f"{name}#1"),
+            _item(row, visible(row.name), name, here=number == here),
         ]
+        parts = [*(_parts(row)[:_FIELDS] or [row])][: len(headings)]
+        line += [_item(part, _text(part), f"{name}#{column}", tone=_tone(part)) for column, part in enumerate(parts, 2)]
         if number == here:
-            starts = dict(zip([item.name for item in line], [row, *parts], strict=True))
-        lines.append((*line, *[Item()] * (1 + len(headings) - len(line))))
+            starts = dict(zip([item.name for item in line[1:]], [row, *parts], strict=True))
+        lines.append((*line, *[Item(_NONE)] * (2 + len(headings) - len(line))))
     return Table(
-        f"{visible(record.name)}: {plural(len(record.children), 'row')}", ("", *headings), tuple(lines)
+        f"{visible(record.name)}: {plural(len(record.children), 'row')}", ("byte", "name", *headings), tuple(lines)
     ), starts
 
 
@@ -189,8 +196,7 @@ class NumberSketch(_NodeSketch):
         path = self._node(chosen(self.controls, values)["node"])
         node = _number_in(path)
         if node is None:
-            none = Table("No number of at most 8 bytes is here", ("",), ((Item(visible(path[-1].name)),),))
-            return Drawing(visible(path[-1].name), (none,))
+            return _nothing(path[-1], f"No number of at most {_WORD} bytes is here")
         raw = self._shard.bytes_of(node.span.source).read(node.span.start, node.span.stop)
         big = node.type.endswith("BE")
         count = len(raw)
@@ -236,7 +242,38 @@ class NumberSketch(_NodeSketch):
 
 
 _HERE = MappingProxyType({Tone.HIT: "this record"})
+_BITS = MappingProxyType({Tone.HEADER: "1", Tone.EMPTY: "0"})
+_BIT_TONES = (Tone.EMPTY, Tone.HEADER)
 _LEGEND = MappingProxyType({Tone.HIT: "the number", Tone.POINTER: "as stored", Tone.SIZE: "by weight"})
+
+
+class BinarySketch(_NodeSketch):
+    """The bits of the first `_MOST_BYTES` bytes of a node. Bit 0, at the right end, is the lowest of the first byte."""
+
+    name, title = "binary", "Binary"
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        node = self._node(chosen(self.controls, values)["node"])[-1]
+        start = node.span.start
+        if not node.span.size:
+            return _nothing(node, "No bytes of a file are here")
+        raw = self._shard.bytes_of(node.span.source).read(start, min(node.span.stop, start + _MOST_BYTES))
+        width, rows = 8 * len(raw), -(-len(raw) // 2)
+        number, whole = int.from_bytes(raw, "little"), _BITS_IN_ROW * rows
+        items = []
+        for bit in range(width):
+            digit, at = number >> bit & 1, start + bit // 8
+            byte = (Span(node.span.source, at, at + 1),)
+            doc = f"Bit {bit}: bit {bit % 8} of byte {bit // 8}."
+            items.append(Item(str(digit), byte, whole - 1 - bit, tone=_BIT_TONES[digit], doc=doc, name=f"bit {bit}"))
+        names = tuple(f"{low + _BITS_IN_ROW - 1} to {low}" for low in range(whole - _BITS_IN_ROW, -1, -_BITS_IN_ROW))
+        title = f"{visible(node.name)}: bit 0 is at the right end, the lowest bit of byte {start:#x}"
+        cells = Cells(title, whole, tuple(items), _BITS_IN_ROW, numbered=False, row_names=names)
+        return Drawing(visible(node.name), (cells,), more=8 * (node.span.size - len(raw)), legend=_BITS)
+
+
+def _nothing(node: Node, why: str) -> Drawing:
+    return Drawing(visible(node.name), (Table(why, ("node",), ((Item(visible(node.name)),),)),))
 
 
 def _number_in(path: Sequence[Node]) -> Node | None:
