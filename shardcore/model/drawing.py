@@ -72,7 +72,20 @@ Place = Callable[[Span], Span]
 
 
 def moved(drawing: Drawing, place: Place) -> Drawing:
-    return replace(drawing, figures=tuple(_figure(figure, place) for figure in drawing.figures))
+    def move(item: Item) -> Item:
+        return replace(item, spans=tuple(place(span) for span in item.spans)) if item.spans else item
+
+    return replace(drawing, figures=tuple(_changed(figure, move) for figure in drawing.figures))
+
+
+def before_stages(drawing: Drawing) -> Drawing:
+    """Return a drawing as it is before its first stage, with empty items in the place of later ones."""
+
+    def empty(item: Item) -> Item:
+        return replace(item, text="", spans=(), tone=Tone.EMPTY, here=False, doc="", stage=0) if item.stage else item
+
+    links = tuple(link for link in drawing.links if not drawing.stage_of(link))
+    return replace(drawing, figures=tuple(_changed(figure, empty) for figure in drawing.figures), links=links)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +115,17 @@ def moved_sketches(sketches: Sequence[Sketch], place: Place) -> tuple[Sketch, ..
     return tuple(MovedSketch(sketch, place) for sketch in sketches)
 
 
-def _items(items: tuple[Item, ...], place: Place) -> tuple[Item, ...]:
-    return tuple(_item(item, place) for item in items)
-
-
-def _item(item: Item, place: Place) -> Item:
-    return replace(item, spans=tuple(place(span) for span in item.spans)) if item.spans else item
-
-
-def _figure(figure: Figure, place: Place) -> Figure:
+def _changed(figure: Figure, change: Callable[[Item], Item]) -> Figure:
     if isinstance(figure, Table):
-        return replace(figure, rows=tuple(_items(row, place) for row in figure.rows))
+        return replace(figure, rows=tuple(tuple(map(change, row)) for row in figure.rows))
     if isinstance(figure, Ribbon):
         return replace(
             figure,
-            above=replace(figure.above, items=_items(figure.above.items, place)),
-            below=replace(figure.below, items=_items(figure.below.items, place)),
-            bands=tuple(Band(_item(band.item, place), band.below) for band in figure.bands),
+            above=replace(figure.above, items=tuple(map(change, figure.above.items))),
+            below=replace(figure.below, items=tuple(map(change, figure.below.items))),
+            bands=tuple(Band(change(band.item), band.below) for band in figure.bands),
         )
-    return replace(figure, items=_items(figure.items, place))
+    return replace(figure, items=tuple(map(change, figure.items)))
 
 
 MOST_ITEMS = 60

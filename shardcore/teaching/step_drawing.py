@@ -179,7 +179,16 @@ def _compared_figures(pair: Compared) -> tuple[Cells, Cells]:
         at = pair.span.start + first if pair.span is not None else 0
         spans = (Span(pair.span.source, at, at + len(other)),) if pair.span is not None and other else ()
         tone, verdict = (Tone.HIT, "equal") if mine == other else (Tone.MISS, "different")
-        theirs.append(Item(other[::order].hex() or "none", spans, number, tone=tone, doc=f"{where}: {verdict}."))
+        theirs.append(
+            Item(
+                other[::order].hex() or "none",
+                spans,
+                number,
+                tone=tone,
+                doc=f"{where}: {verdict}.",
+                name=f"part {number}",
+            )
+        )
     count, names = len(starts), tuple(str(first) for first in starts)
     title = f"{pair.origin}, {plural(length, 'byte')}"
     above = Cells(title, count, tuple(ours), columns=count, numbered=False, column_names=names)

@@ -19,6 +19,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from shardcore.errors import ShardError
+from shardcore.model.drawing import before_stages
 from shardcore.model.span import Span
 from shardcore.model.text import hex_rows, plural, range_text, shown
 from shardcore.progress import check_stopped
@@ -186,7 +187,7 @@ def _answer(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
 
 
 def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = False) -> Iterator[str]:
-    """Yield lookup steps, drawings and bytes as HTML; `hides` leaves out the sentence of a step."""
+    """Yield lookup steps, drawings and bytes as HTML; `hides` leaves out what answers: sentences of steps, stages."""
     steps = [target.step for target in (*stage.shown, *targets) if target.kind is Show.STEP]
     for target in targets:
         if target.kind is Show.STEP and stage.scene.trace is not None:
@@ -198,6 +199,7 @@ def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = F
                 yield from _bytes(stage, StepTarget(Show.BYTES, span=span))
         elif target.kind is Show.DRAWING and target.name:
             drawing = drawn(target, stage.scene, step=steps[-1] if steps else 0)
+            drawing = before_stages(drawing) if hides else drawing
             yield "<figure>\n"
             for dark in (False, True):
                 svg = str(picture_of(drawing, _WIDTH, dark=dark))

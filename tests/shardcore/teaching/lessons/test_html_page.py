@@ -96,11 +96,10 @@ def test_answers_are_those_of_the_lesson() -> None:
     lesson = by_name("swh-2-find-a-key")
     found = {stage.step.title: (stage.question, answer_of(stage)) for stage in lesson_stages(lesson)}
     told = {title: answer.answer for title, (_, answer) in found.items() if answer is not None}
-    assert told["A perfect hash"] == "13"
-    assert told["The slot"] == "4"
-    assert told["Three numbers out of the key"] == "hash function / seed: 0x1390–0x1393 · 4 bytes"
+    assert told["Until all keys fit"] == "55"
+    assert told["Jumps and single slots"] == "slot 4"
     kinds = {question.kind for question, _ in found.values() if question is not None}
-    assert kinds >= {Answer.NUMBER, Answer.NODE, Answer.CHOICE, Answer.ITEM}
+    assert kinds == {Answer.NUMBER, Answer.CHOICE, Answer.ITEM}
     assert lesson_page(lesson).count("<details>") > 0
 
 
@@ -111,8 +110,8 @@ def test_a_page_draws_the_step_that_it_names() -> None:
     assert named == [("Walk", "The walk"), ("Place", "Place"), ("Place", "Place")]
     assert re.search(r" of 20260105_2A_0000\.des · \d+ bytes?</p>", text)
     assert "\\_" not in text
-    titles = re.findall(r"<figcaption>(.*?)</figcaption>", lesson_page(by_name("swh-3-hash-a-key")))
-    assert titles[:2] == ["Is this a shard?", "The key as eight numbers"]
+    titles = re.findall(r"<figcaption>(.*?)</figcaption>", lesson_page(by_name("swh-3-by-hand")))
+    assert titles[:2] == ["hash function", "With d = 0 the key a1d4… would be in slot 12"]
     part = lesson_page(by_name("mdb-4-from-record-to-bytes")).split("<h2>")[2]
     assert "0x0–0x7 of xorb:da066dd9" in part
     assert "<figcaption>Open the xorb</figcaption>" in part
@@ -150,5 +149,5 @@ def test_a_page_has_the_bytes_that_it_asks_for() -> None:
         base64.b64decode(files[0][1]) == (resource_paths.resources() / "samples" / "swh" / "small.shard").read_bytes()
     )
     parts = {part.partition("</h2>")[0]: part for part in text.split("<h2>")}
-    assert "0x13c0–0x13c7 · 8 bytes</p>" in parts["Bucket, first slot, step"]
-    assert "</pre>" not in parts["Three numbers out of the key"]
+    assert "0x1171–0x1198 · 40 bytes</p>" in parts["The key in the slot"]
+    assert "</pre>" not in parts["Until all keys fit"]
