@@ -118,10 +118,10 @@ def test_a_lesson_goes_on_where_it_was_left(panel: LessonPanel, settings: Settin
 
 def test_a_lookup_is_there_again(panel: LessonPanel, session: Session, qtbot: QtBot) -> None:
     """Who goes on with a lesson finds the lookup that it was about; each mission that has one begins with it."""
-    (lesson,) = (one for one in lessons() if one.name == "swh-2-find-a-key")
-    start(panel, qtbot, lesson, 5)
+    (lesson,) = (one for one in lessons() if one.name == "swh-3-by-hand")
+    start(panel, qtbot, lesson, 6)
     assert session.lookup.walk.key == sample_key(lesson)
-    assert session.lookup.walk.trace.steps[session.lookup.walk.step].title == "The displacement"
+    assert session.lookup.walk.trace.steps[session.lookup.walk.step].title == "Bucket, first slot, step"
     for mission in missions():
         if mission.steps[0].lookup:
             start(panel, qtbot, mission)
