@@ -75,17 +75,21 @@ def moved(drawing: Drawing, place: Place) -> Drawing:
     def move(item: Item) -> Item:
         return replace(item, spans=tuple(place(span) for span in item.spans)) if item.spans else item
 
-    return replace(drawing, figures=tuple(_changed(figure, move) for figure in drawing.figures))
+    return with_items(drawing, move)
+
+
+def with_items(drawing: Drawing, change: Callable[[Item], Item]) -> Drawing:
+    return replace(drawing, figures=tuple(_changed(figure, change) for figure in drawing.figures))
 
 
 def before_stages(drawing: Drawing) -> Drawing:
-    """Return a drawing as it is before its first stage, with empty items in the place of later ones."""
+    """Return a drawing without what answers: its caption, its arrows, and the texts of later stages."""
 
     def empty(item: Item) -> Item:
         return replace(item, text="", spans=(), tone=Tone.EMPTY, here=False, doc="", stage=0) if item.stage else item
 
     links = tuple(link for link in drawing.links if not drawing.stage_of(link))
-    return replace(drawing, figures=tuple(_changed(figure, empty) for figure in drawing.figures), links=links)
+    return replace(with_items(drawing, empty), links=links, caption="")
 
 
 @dataclass(frozen=True, slots=True)

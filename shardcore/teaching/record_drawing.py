@@ -226,7 +226,7 @@ class NumberSketch(_NodeSketch):
                 text = f"{byte} · {256**power:,}" if power else str(byte)
                 terms.append(
                     (
-                        Item(f"{byte:#04x} = {byte}"),
+                        Item(f"hex {byte:02x} = {byte}"),
                         Item(text),
                         Item(f"{byte * 256**power:,}", stage=1, doc="Each byte counts for its place."),
                     )
@@ -235,7 +235,7 @@ class NumberSketch(_NodeSketch):
             (
                 Item("sum"),
                 Item("of all"),
-                Item(f"{total:,} = {total:#x}", tone=Tone.HIT, stage=2, doc="The number is their sum."),
+                Item(f"{total:,}", tone=Tone.HIT, stage=2, doc="The number is their sum."),
             )
         )
         return Table("The number", ("byte", "at its place", "gives"), tuple(terms))
@@ -267,7 +267,7 @@ class BinarySketch(_NodeSketch):
             doc = f"Bit {bit}: bit {bit % 8} of byte {bit // 8}."
             items.append(Item(str(digit), byte, whole - 1 - bit, tone=_BIT_TONES[digit], doc=doc, name=f"bit {bit}"))
         names = tuple(f"{low + _BITS_IN_ROW - 1} to {low}" for low in range(whole - _BITS_IN_ROW, -1, -_BITS_IN_ROW))
-        title = f"{visible(node.name)}: bit 0 is at the right end, the lowest bit of byte {start:#x}"
+        title = f"{visible(node.name)}: bit 0, at the right end, is the lowest of the first byte"
         cells = Cells(title, whole, tuple(items), _BITS_IN_ROW, numbered=False, row_names=names)
         return Drawing(visible(node.name), (cells,), more=8 * (node.span.size - len(raw)), legend=_BITS)
 

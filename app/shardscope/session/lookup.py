@@ -80,12 +80,21 @@ class OpenQuestion(QObject):
         super().__init__(parent)
         self.is_open = False
         self.last_step: int | None = None
+        self.in_drawing = False
+        # Who selects for the lesson.
+        self.asker: object = None
 
-    def ask(self, *, is_open: bool, last_step: int | None = None) -> None:
-        """Open or end the question; `last_step` is the last step of the lookup shown before the answer, None: all."""
-        now = is_open, last_step if is_open else None
-        if now != (self.is_open, self.last_step):
-            self.is_open, self.last_step = now
+    def ask(self, *, is_open: bool, last_step: int | None = None, in_drawing: bool = False) -> None:
+        """Open or end the question.
+
+        Args:
+            is_open: Whether an answer is awaited.
+            last_step: The last step of the lookup shown before the answer; None: all.
+            in_drawing: Whether the answer is an item of the drawing, which then does not follow the selection.
+        """
+        now = is_open, last_step if is_open else None, is_open and in_drawing
+        if now != (self.is_open, self.last_step, self.in_drawing):
+            self.is_open, self.last_step, self.in_drawing = now
             self.changed.emit()
 
     def hides_step(self, number: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Shard, Span
-from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Sketch, StaticSketch, value_from
+from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Sketch, StaticSketch, value_from, with_items
 from shardcore.model.text import shown
 from shardcore.teaching.drawing.layout import placed
 from shardcore.teaching.drawing.picture import Picture
@@ -34,7 +35,7 @@ from shardscope.learning.drawings.drawing_request import LEAST_HEIGHT, LEAST_WID
 from shardscope.learning.drawings.paint import Fonts, colours_of, paint_picture
 from shardscope.learning.drawings.stage_player import PlaybackBar
 from shardscope.learning.drawings.view import DrawingView
-from shardscope.session.display_text import error_text
+from shardscope.session.display_text import error_text, numbers
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -304,6 +305,7 @@ class DrawingPanel(QWidget):
             (session.notation_changed, self._show_drawing),
         ):
             signal.connect(slot)
+        self._question_changed()
         WhileVisible(session.selector.begun, self, lambda _: self.highlight_spans(()), own=True)
         WhileVisible(session.selection_changed, self, self._selected, own=True)
 
@@ -324,7 +326,7 @@ class DrawingPanel(QWidget):
             for number, sketch in enumerate(self.sketches):
                 self.tabs.setTabText(number, shown(sketch.title).replace("&", "&&"))
             self.tabs.setCurrentIndex(names.index(front) if front else -1)
-        self.tabs.setVisible(len(names) > 1)
+        self._fit_controls()
         if front != self.name:
             self._show_front(front)
         else:
@@ -336,7 +338,8 @@ class DrawingPanel(QWidget):
         controls = {control.name: control for control in sketch.controls} if sketch is not None else {}
         found = {name: value_from(controls[name], text) for name, text in wish.values.items() if name in controls}
         self._item_wanted = wish.item
-        if found != self._values.get(self.name, {}):
+        # To point out an item changes no value.
+        if found != self._values.get(self.name, {}) and (found or not wish.item):
             self._values[self.name] = found
             self._draw()
         else:
@@ -397,6 +400,7 @@ class DrawingPanel(QWidget):
         self._forget_changed(sketch)
         values = self.values
         self.controls.show_controls(sketch.controls, values)
+        self._fit_controls()
         if isinstance(sketch, StaticSketch):
             self._take(sketch.drawing)
             return
@@ -425,16 +429,33 @@ class DrawingPanel(QWidget):
             # A control whose value must be read exists only once something is drawn.
             self._forget_changed(self._sketch)
             self.controls.show_controls(self._sketch.controls, self.values)
+            self._fit_controls()
         self.drawing = drawing
         self._show_drawing()
         self._point_out()
         self.drawn.emit()
 
     def _question_changed(self) -> None:
-        self.view.walk.hold(self._session.lookup.open_question.is_open)
+        asks = self._session.lookup.open_question.is_open
+        self._fit_controls()
+        self._show_drawing()
+        self.view.walk.hold(asks)
+
+    def _fit_controls(self) -> None:
+        """Hide what a lesson sets itself, so that the drawing has the room."""
+        sketch, asks = self._sketch, self._session.lookup.open_question.in_drawing
+        controls = sketch.controls if sketch is not None else ()
+        self.tabs.setVisible(len(self.sketches) > 1 and not asks)
+        self.controls.setVisible(bool(controls) and not (asks and any(one.follows == "node" for one in controls)))
 
     def _show_drawing(self) -> None:
-        self.view.show_drawing(self.drawing)
+        def in_notation(item: Item) -> Item:
+            return replace(item, text=numbers(item.text)) if item.text.startswith("0x") else item
+
+        drawing = with_items(self.drawing, in_notation) if self.drawing is not None else None
+        if drawing is not None and self._session.lookup.open_question.is_open:
+            drawing = replace(drawing, caption="")
+        self.view.show_drawing(drawing)
         self.highlight_spans(())
 
     def _failed(self, error: BaseException) -> None:
@@ -462,15 +483,20 @@ class DrawingPanel(QWidget):
             return False
         now, before = self._values.setdefault(self.name, {}), self.values
         for control in sketch.controls:
-            if control.follows == "node":
+            if control.follows == "node" and not self._led(selection):
                 now[control.name] = "/".join(node.name for node in selection.path[1:])
-            elif ref is None:
+            elif ref is None or control.follows == "node":
                 continue
             elif control.follows == "row" and control.low <= ref.row <= control.high:
                 now[control.name] = ref.row
             elif control.follows == "key" and ref.key is not None:
                 now[control.name] = ref.key
         return any(before.get(c.name, c.value) != now.get(c.name, c.value) for c in sketch.controls)
+
+    def _led(self, selection: Selection) -> bool:
+        """Return whether a lesson sets the drawing: for its question, or with its own selection."""
+        question = self._session.lookup.open_question
+        return question.in_drawing or (question.is_open and selection.origin is question.asker)
 
     def item(self, number: int) -> Item | None:
         items = self.drawing.items if self.drawing is not None else ()

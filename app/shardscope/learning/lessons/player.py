@@ -67,6 +67,7 @@ class LessonPlayer(QObject):
         self._keys: dict[str, str] = {}
         self._folder: TemporaryDirectory[str] | None = None
         self._old: list[TemporaryDirectory[str]] = []
+        session.lookup.open_question.asker = self
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
         session.documents.failed.connect(self._not_opened)
@@ -192,7 +193,8 @@ class LessonPlayer(QObject):
             return  # the next step is being prepared, and may have a question
         stage = None if self.astray or self.solved else self.stage
         last = stage.last_step if stage is not None else None
-        self._session.lookup.open_question.ask(is_open=stage is not None and stage.waits, last_step=last)
+        asks, in_drawing = stage is not None and stage.waits, self._asks(Answer.ITEM)
+        self._session.lookup.open_question.ask(is_open=asks, last_step=last, in_drawing=in_drawing)
 
     # --- answering ---
 
