@@ -131,7 +131,7 @@ def _ends_in_block(data: npt.NDArray[np.uint8], start: int, stop: int) -> npt.ND
 
 
 def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the candidate cuts in `_IN_LANES` bytes that follow a window of 64 bytes, relative to the end of the window.
+    """Return the candidate cuts in `_IN_LANES` bytes that follow a window of 64 bytes, relative to the window's end.
 
     Lanes are hashed byte by byte in parallel, each from 64 bytes earlier on: 3 operations per byte instead of 12.
     """
