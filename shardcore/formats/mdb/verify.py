@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from shardcore.codecs.xet.hashes import SIZE, HashArray, as_rows, chunk_hash, from_text, to_text, tree_roots, words
+from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, from_text, to_text, tree_roots
 from shardcore.errors import ExternalMissing, FormatError
 from shardcore.formats.mdb.content import ChunkRange, stream_chunks, stream_file
 from shardcore.formats.mdb.file import MdbFile
@@ -348,17 +348,21 @@ class _Hashes(_Checks):
 # --- content ----------------------------------------------------------------------------------------------------
 
 
-class _Content(_Checks):
-    """Checks of the content in the xorbs.
+def _runs(mask: Mask) -> list[list[int]]:
+    """Return first and last plus one of each run of the mask."""
+    runs: list[list[int]] = np.flatnonzero(np.diff(mask, prepend=False, append=False)).reshape(-1, 2).tolist()
+    return runs
 
-    `sound` masks the files whose hashes follow from the chunk hashes in the shard, `used` the chunks that were read as
-    part of a file.
-    """
+
+class _Content(_Checks):
+    """Checks of the content in the xorbs; `sound` as in `_Hashes`, `references` has the number of chunks per file."""
 
     def __init__(self, file: MdbFile, index: MdbIndex, findings: Findings, sound: Mask) -> None:
         super().__init__(file, index, findings)
         self.sound = sound
-        self.used = np.zeros(len(index.chunks), bool)
+        self.references = block_sums(index.segment_lengths, index.files.bounds)
+        self._has_digest = index.files.has(FileFlag.WITH_METADATA_EXT)
+        self._digests: dict[int, tuple[hashlib._Hash, int]] = {}  # of files read in part, with the chunks to come
 
     def check(self, progress: Progress) -> int:
         """Read every file, then the chunks that no file uses; missing xorbs become notes.
@@ -369,7 +373,7 @@ class _Content(_Checks):
         lost_segments, lost_xorbs = self._out_of_reach()
         files, xorbs, _ = index.counts
         settled = index.damaged_files | (section.counts == 0)
-        references = block_sums(index.segment_lengths, section.bounds)
+        references = self.references
         most, work = most_references(index.layout.size), ContentBudget(index.layout.size)
         findings.verified = int(np.count_nonzero(settled))
         chosen = list[int]()
@@ -388,15 +392,15 @@ class _Content(_Checks):
             report_progress()
             intact[number] = self._check_file(number)
             findings.verified += 1
-        self.used = self._chunks_of(intact)
+        used = self._used_by(intact)
         done = findings.verified
         for number in np.flatnonzero(~lost_xorbs).tolist():
             progress(files + number, files + xorbs)
             inside = slice(*index.xorbs.bounds[number : number + 2].tolist())
             count = inside.stop - inside.start
-            size = int(index.chunk_sizes[inside][~self.used[inside]].sum(dtype=np.int64))
+            size = int(index.chunk_sizes[inside][~used[inside]].sum(dtype=np.int64))
             if work.takes(size + REFERENCE_COST * count):
-                self._check_xorb(number, inside)
+                self._check_xorb(number, inside, used[inside])
                 done += 1 + count
                 findings.verified = done
         work.report(findings, "mdb.unchecked")
@@ -451,21 +455,53 @@ class _Content(_Checks):
         listed, at, inverse = np.unique(xorbs, return_index=True, return_inverse=True)
         order = np.argsort(at)
         ranks = np.argsort(order)[inverse.ravel()]
-        more = np.diff(owners) == 0
-        back = more & ((np.diff(ranks) < 0) | (np.diff(ranks) == 0) & (first[1:] < last[:-1]))
-        in_order = ~np.isin(owners, owners[1:][back])
-        begins, ends = np.append(True, ~more)[: len(owners)], np.append(~more, True)[: len(owners)]
-        rows = np.stack([ranks, first, last, owners, begins, ends], axis=1)[in_order]
+        left_out = ~np.array([self._is_as_listed(xorb) for xorb in listed.tolist()], np.bool_)[inverse.ravel()]
+        back = (np.diff(ranks) < 0) | (np.diff(ranks) == 0) & (first[1:] < last[:-1])
+        left_out[1:] |= back & (np.diff(owners) == 0)
+        kept = ~np.isin(owners, owners[left_out])
+        rows = np.stack([ranks, first, last, owners], axis=1)[kept]
         rows = rows[np.lexsort(rows[:, 1::-1].T)]
+        wanted = self._used_by(np.isin(np.arange(len(intact)), owners[kept]))
         bounds = np.searchsorted(rows[:, 0], np.arange(len(order) + 1)).tolist()
-        digests = _FileDigests(self.file, index)
-        for xorb, (low, high) in zip(listed[order].tolist(), pairwise(bounds), strict=True):
-            if low < high and self._is_as_listed(xorb):
-                for done in digests.read(index.xorbs.hash_text(xorb), rows[low:high, 1:]):
-                    intact[done] = True
-                    self.findings.verified += len(done)
-                    report_progress()
+        for xorb, edges in zip(listed[order].tolist(), pairwise(bounds), strict=True):
+            for done in self._read_xorb(xorb, wanted, rows[slice(*edges), 1:]):
+                intact[done] = True
+                self.findings.verified += len(done)
+                report_progress()
         return intact
+
+    def _read_xorb(self, xorb: int, wanted: Mask, rows: I64) -> Iterator[list[int]]:
+        """Read the chunks of a xorb that files want, and yield after each one the files that are complete and intact.
+
+        `rows` has the first chunk, the last plus one and the file of each segment, in the order of the first chunks.
+        """
+        index, waiting, active, faults = self.index, deque(rows.tolist()), list[list[int]](), 0
+        text, inside = index.xorbs.hash_text(xorb), slice(*index.xorbs.bounds[xorb : xorb + 2].tolist())
+        for number, stop in _runs(wanted[inside]):
+            while number < stop and faults < MOST_FAULTS:
+                with suppress(FormatError):
+                    for chunk in stream_chunks(self.file, ChunkRange(text, number, stop, 0, Span("", 0, 0))):
+                        while waiting and waiting[0][0] <= number:
+                            active.append(waiting.popleft())
+                        yield [file for _, _, file in active if self._completes(file, chunk)]
+                        number += 1
+                        active = [row for row in active if row[1] > number]
+                if number < stop:
+                    # Files that use this chunk never become complete. Each new start reads some neighbours again.
+                    faults, number = faults + 1, number + 1
+                    active = [row for row in active if row[1] > number]
+
+    def _completes(self, file: int, chunk: bytes) -> bool:
+        """Add the next chunk of a file; return whether it is the last one and the SHA-256 is right."""
+        digest, left = self._digests.pop(file, None) or (hashlib.sha256(), int(self.references[file]))
+        digest.update(chunk)
+        if left > 1:
+            if len(self._digests) < MOST_DIGESTS:
+                self._digests[file] = digest, left - 1
+            return False
+        section = self.index.files
+        stored = section.hashes[section.ends[file] - 1].tobytes()
+        return not self._has_digest[file] or stored in (ZERO, from_text(digest.hexdigest()))
 
     def _is_as_listed(self, number: int) -> bool:
         """Return whether a xorb lists the same chunks as this shard, whose hashes must not be keyed."""
@@ -479,7 +515,7 @@ class _Content(_Checks):
         same = hashes is not None and np.array_equal(hashes, section.hashes[section.entries[inside]])
         return same and np.array_equal(sizes, index.chunk_sizes[inside])
 
-    def _chunks_of(self, files: Mask) -> Mask:
+    def _used_by(self, files: Mask) -> Mask:
         """Return a mask of the chunks in this shard that the files use."""
         index, section = self.index, self.index.files
         segments = np.flatnonzero(np.repeat(files, section.counts) & (index.segment_xorbs >= 0))
@@ -502,7 +538,7 @@ class _Content(_Checks):
             return False
         return True
 
-    def _check_xorb(self, number: int, inside: slice) -> None:
+    def _check_xorb(self, number: int, inside: slice, used: Mask) -> None:
         """Compare the records of a xorb with the xorb; chunks not yet `used` are decompressed."""
         index, section, findings = self.index, self.index.xorbs, self.findings
         text, place = section.hash_text(number), section.span(section.headers[number])
@@ -513,7 +549,7 @@ class _Content(_Checks):
                 message = f"the shard lists {plural(listed, 'chunk')}, but the xorb itself has {xorb.chunk_count:,}"
                 findings.error("mdb.xorb-chunks", place, message, key=key)
                 return
-            hashes = self._hashes(text, xorb.chunk_hashes, self.used[inside], place)
+            hashes = self._hashes(text, xorb.chunk_hashes, used, place)
         except ExternalMissing:  # removed since it was found
             self._note_missing(text)
             return
@@ -535,70 +571,7 @@ class _Content(_Checks):
 
         if listed is None:
             return as_rows([chunk_hash(chunk) for chunk in read(0, len(used))])
-        edges = np.flatnonzero(np.diff(np.concatenate([[True], used, [True]])))
-        for low, high in edges.reshape(-1, 2).tolist():
-            for _ in read(low, high):
+        for edges in _runs(~used):
+            for _ in read(*edges):
                 pass
         return listed
-
-
-class _FileDigests:
-    """SHA-256 of files whose chunks are read in the order of the xorbs."""
-
-    def __init__(self, file: MdbFile, index: MdbIndex) -> None:
-        self._file = file
-        self._digests: dict[int, hashlib._Hash] = {}
-        section = index.files
-        stored = section.rows(FILE_METADATA)["sha256"][section.ends - 1]
-        self._stored = words(stored).byteswap().tobytes()
-        self._compared = section.has(FileFlag.WITH_METADATA_EXT) & stored.any(axis=1)
-
-    def read(self, text: str, rows: I64) -> Iterator[list[int]]:
-        """Read the chunks of a xorb that files use, and yield after each chunk the files that are complete and intact.
-
-        Args:
-            text: Hash of the xorb.
-            rows: First chunk, last plus one, file, whether the segment is the first and the last of its file; in the
-                order of the first chunks.
-        """
-        reach = np.maximum.accumulate(rows[:, 1])
-        gaps = np.flatnonzero(rows[1:, 0] > reach[:-1]) + 1
-        waiting = deque(rows.tolist())
-        active: list[list[int]] = []
-        faults = 0
-        for number, high in zip(
-            rows[np.append(0, gaps), 0].tolist(), reach[np.append(gaps, 0) - 1].tolist(), strict=True
-        ):
-            while number < high:
-                chunks = stream_chunks(self._file, ChunkRange(text, number, high, 0, Span("", 0, 0)))
-                with suppress(FormatError):
-                    for chunk in chunks:
-                        active += self._begun(waiting, number)
-                        number += 1
-                        for row in active:
-                            if (digest := self._digests.get(row[2])) is not None:
-                                digest.update(chunk)
-                        yield [row[2] for row in active if row[1] == number and row[4] and self._is_intact(row[2])]
-                        active = [row for row in active if row[1] > number]
-                if number < high:
-                    # The files that use this chunk are not intact. Each new start reads some neighbours again.
-                    faults += 1
-                    left = waiting if faults == MOST_FAULTS else self._begun(waiting, number)
-                    for row in (*active, *left):
-                        self._digests.pop(row[2], None)
-                    if faults == MOST_FAULTS:
-                        return
-                    number += 1
-                    active = [row for row in active if row[1] > number]
-
-    def _begun(self, waiting: deque[list[int]], number: int) -> Iterator[list[int]]:
-        while waiting and waiting[0][0] == number:
-            row = waiting.popleft()
-            if row[3] and len(self._digests) < MOST_DIGESTS:
-                self._digests[row[2]] = hashlib.sha256()
-            yield row
-
-    def _is_intact(self, number: int) -> bool:
-        digest = self._digests.pop(number, None)
-        stored = self._stored[SIZE * number : SIZE * (number + 1)]
-        return digest is not None and (not self._compared[number] or digest.digest() == stored)
