@@ -165,11 +165,12 @@ def cut_ends(data: bytes | memoryview) -> list[int]:
 
 def _complete(data: bytes | bytearray | memoryview, seen: int) -> list[int]:
     """Return the ends of all chunks but an unfinished last one; the first `seen` bytes contain no valid cut."""
-    if native is not None:
-        return native.cuts(data, GEAR, seen, MIN_CHUNK, MAX_CHUNK)
-    lead = max(seen - WINDOW, 0)
-    ends = candidates(np.frombuffer(data, dtype=np.uint8)[lead:], seen - lead) + lead
-    return list(_cuts(ends.tolist(), len(data)))
+    if native is None:
+        lead = max(seen - WINDOW, 0)
+        found = candidates(np.frombuffer(data, dtype=np.uint8)[lead:], seen - lead) + lead
+        return list(_cuts(found.tolist(), len(data)))
+    ends: list[int] = native.cuts(data, GEAR, seen, MIN_CHUNK, MAX_CHUNK)
+    return ends
 
 
 def _cuts(ends: list[int], size: int) -> Iterator[int]:

@@ -514,6 +514,5 @@ def read_groups(grouped: bytes) -> bytes:
 
 def write_groups(data: bytes) -> bytes:
     """Group bytes by their offset modulo 4: 0, then 1, 2 and 3."""
-    if native is not None:
-        return native.group(data)
-    return b"".join(data[first::GROUPS] for first in range(GROUPS))
+    grouped: bytes = native.group(data) if native else b"".join(data[first::GROUPS] for first in range(GROUPS))
+    return grouped

@@ -116,29 +116,25 @@ def test_cuts_of_the_samples() -> None:
 
 def test_cuts_by_numpy_and_by_the_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both agree, on noise and where the sizes of chunks end; without a compiler NumPy is tested alone."""
-    hook = runpy.run_path(str(ROOT / "packaging/hook.py"))
-    library, ways = tmp_path / Path(hook["LIBRARY"]).name, list[Any]([None])
+    hook, ways, library = (
+        runpy.run_path(str(ROOT / "packaging/hook.py")),
+        list[Any]([None]),
+        tmp_path / "native.abi3.so",
+    )
     if hook["compiled"](ROOT / hook["SOURCE"], library):
-        spec = spec_from_file_location("shardcore.codecs.xet.native", library)
-        assert spec is not None
-        ways.append(module_from_spec(spec))
-    noise, found = np.random.default_rng(1).bytes(3 << 19), []
+        ways.append(module_from_spec(spec_from_file_location("shardcore.codecs.xet.native", library)))  # type: ignore[arg-type]
+    noise = np.random.default_rng(1).bytes(3 << 19)
     limits = [limit + more for limit in (MIN_CHUNK, MAX_CHUNK) for more in (-1, 0, 1)]
-    files = [noise] + [bytes(size) for size in (0, 1, *limits, 2 * MAX_CHUNK)]
-    files += [bytes(size - WINDOW) + noise[164791 - WINDOW : 164791] + bytes(size) for size in limits]
+    files = [bytes(size - WINDOW) + noise[164791 - WINDOW : 164791] + bytes(size) for size in limits]
+    files += [noise, *(bytes(size) for size in (0, 1, *limits, 2 * MAX_CHUNK))]
+    found = []
     for way in ways:
         monkeypatch.setattr(chunker, "native", way)
         monkeypatch.setattr(xorb_layout, "native", way)
-        found.append([[*map(cut_ends, files)], [write_groups(noise[:size]) for size in range(9)]])
-        assert [[len(one) for one in chunks([data])] for data in files] == [
-            np.diff([0, *e]).tolist() for e in found[-1][0]
-        ]
-    assert [ends[:1] for ends in found[0][0]] == [
-        [MAX_CHUNK],
-        [],
-        *([min(len(data), MAX_CHUNK)] for data in files[2:-6]),
-        *([end] for end in (2 * MIN_CHUNK - 2, *limits[1:5], MAX_CHUNK)),
-    ]
+        found.append(([*map(cut_ends, files)], [write_groups(noise[:size]) for size in range(9)]))
+        assert [np.cumsum([*map(len, chunks([data]))]).tolist() for data in files] == found[-1][0]
+    assert [ends[0] for ends in found[0][0][:6]] == [2 * MIN_CHUNK - 2, *limits[1:5], MAX_CHUNK]
+    assert found[0][0][7:] == [[*range(MAX_CHUNK, len(data), MAX_CHUNK), len(data)][not data :] for data in files[7:]]
     assert found == found[:1] * len(ways)
 
 
