@@ -493,7 +493,8 @@ class _Content(_Checks):
 
     def _completes(self, file: int, chunk: bytes) -> bool:
         """Add the next chunk of a file; return whether it is the last one and the SHA-256 is right."""
-        digest, left = self._digests.pop(file, None) or (hashlib.sha256(), int(self.references[file]))
+        begun = file in self._digests
+        digest, left = self._digests.pop(file) if begun else (hashlib.sha256(), int(self.references[file]))
         digest.update(chunk)
         if left > 1:
             if len(self._digests) < MOST_DIGESTS:
