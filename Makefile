@@ -28,7 +28,7 @@ $(BIN)/python$(EXE):
 
 # One stamp for what the program needs, one for the tests and checks, one for all with the reference implementations:
 # each is one run of pip.
-$(VENV)/run.stamp: pyproject.toml $(PINS) | $(BIN)/python$(EXE)
+$(VENV)/run.stamp: pyproject.toml $(PINS) packaging/hook.py shardcore/codecs/xet/native.c | $(BIN)/python$(EXE)
 	$(PIP) install -q -e '.[gui]' -c $(PINS)
 	@touch $@
 
@@ -36,7 +36,7 @@ $(VENV)/test.stamp: $(VENV)/run.stamp
 	$(PIP) install -q -e '.[gui,test,check]' -c $(PINS)
 	@touch $@
 
-$(VENV)/interop.stamp: pyproject.toml $(PINS) | $(BIN)/python$(EXE)
+$(VENV)/interop.stamp: pyproject.toml $(PINS) packaging/hook.py shardcore/codecs/xet/native.c | $(BIN)/python$(EXE)
 	$(PIP) install -q -e '.[gui,test,check,interop]' -c $(PINS)
 	@touch $(VENV)/run.stamp $(VENV)/test.stamp $@
 
@@ -91,8 +91,9 @@ docs: $(VENV)/docs.stamp ## build the pages as a site in site/; strict, and comp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build $(ARGS)
 
 .PHONY: bundle wheel
-wheel: $(VENV)/test.stamp ## build the wheel and the source archive in dist
-	$(BIN)/python -m hatchling build
+wheel: $(VENV)/test.stamp ## build the source archive and the wheels in dist, one for this system and one for all
+	SHARDSCOPE_PURE=1 $(BIN)/python -m hatchling build
+	$(BIN)/python -m hatchling build -t wheel
 
 bundle: $(VENV)/test.stamp ## build dist/shardscope, which needs no Python; ARGS=--one-file adds an archive and a single file
 	$(BIN)/python packaging/bundle.py $(ARGS)

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
-
-from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SHARED = "verify"
 """A command that has all groups of options that commands share."""
 
 Rows = list[tuple[str, str]]
-
-
-class ManPages(BuildHookInterface[Any]):
-    """Build hook that puts the pages into a wheel, as data below `share/man`."""
-
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the pages."""
-        self.folder = Path(mkdtemp(prefix="man-"))
-        if version == "editable":
-            return
-        sys.path[:0] = [self.root, str(Path(self.root) / "app")]
-        for path in write_pages(self.folder):
-            build_data["shared_data"][str(path)] = f"share/man/man1/{path.name}"
-
-    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove them again: the wheel has them."""
-        shutil.rmtree(self.folder)
 
 
 def write_pages(folder: Path) -> tuple[Path, ...]:

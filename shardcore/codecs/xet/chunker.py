@@ -1,4 +1,4 @@
-"""Content-defined chunking of Xet by a gear rolling hash, which is computed for whole blocks at once.
+"""Content-defined chunking of Xet by a gear rolling hash, in C (`native.c`) or for whole blocks at once in NumPy.
 
 `h = (h << 1) + TABLE[byte]` modulo 2^64. A chunk ends after a byte if the top 16 bits of `h` are 0 and the chunk has
 at least 8 KiB; at 128 KiB; and at the end of the file. `h` depends only on the last 64 bytes, and no cut is allowed
@@ -12,6 +12,8 @@ from collections.abc import Generator, Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from shardcore.codecs.xet import native
+
 MIN_CHUNK = 8 * 1024
 """Minimum size of a chunk in bytes, except the last one of a file."""
 
@@ -23,10 +25,11 @@ WINDOW = 64
 
 _BLOCK = 32 * 1024  # bytes hashed at once in short data, so that their 64-bit values fit in the CPU cache
 _LANES, _LANE = 8192, 1088  # parallel lanes, and bytes of each; not a power of two, because of cache associativity
+_IN_LANES = _LANES * _LANE
 _STRIPE = 32  # bytes per lane compared at once
 _WORD = 8  # bytes per lane loaded at once
 _LEGAL = np.uint64(1 << 48)  # the top 16 bits of smaller values are 0
-PIECE = _LANES * _LANE
+PIECE = _IN_LANES if native is None else 1 << 20
 """Number of bytes of a stream that are hashed at once."""
 
 # The default table of the Rust crate `gearhash` (MIT licence): one constant per byte value.
@@ -110,12 +113,12 @@ def candidates(data: npt.NDArray[np.uint8], skip: int = 0) -> npt.NDArray[np.int
     found = [np.empty(0, dtype=np.int64)]
     start = skip
     # Lanes require a whole window before them, so the first bytes are hashed as a block.
-    if start < WINDOW and len(data) - WINDOW >= PIECE:
+    if start < WINDOW and len(data) - WINDOW >= _IN_LANES:
         found.append(_ends_in_block(data, start, WINDOW))
         start = WINDOW
-    while start >= WINDOW and len(data) - start >= PIECE:
-        found.append(_ends_in_lanes(data[start - WINDOW : start + PIECE]) + start)
-        start += PIECE
+    while start >= WINDOW and len(data) - start >= _IN_LANES:
+        found.append(_ends_in_lanes(data[start - WINDOW : start + _IN_LANES]) + start)
+        start += _IN_LANES
     for first in range(start, len(data), _BLOCK):
         found.append(_ends_in_block(data, first, min(first + _BLOCK, len(data))))
     return np.concatenate(found)
@@ -128,7 +131,7 @@ def _ends_in_block(data: npt.NDArray[np.uint8], start: int, stop: int) -> npt.ND
 
 
 def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the candidate cuts in `PIECE` bytes that follow a window of 64 bytes, relative to the end of the window.
+    """Return the candidate cuts in `_IN_LANES` bytes that follow a window of 64 bytes, relative to the window's end.
 
     Lanes are hashed byte by byte in parallel, each from 64 bytes earlier on: 3 operations per byte instead of 12.
     """
@@ -156,9 +159,18 @@ def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 
 def cut_ends(data: bytes | memoryview) -> list[int]:
     """Return the end offsets of the chunks of a file; empty for an empty file."""
-    size = len(data)
-    ends = list(_cuts(candidates(np.frombuffer(data, dtype=np.uint8)).tolist(), size))
-    return ends if size == (ends[-1] if ends else 0) else [*ends, size]
+    ends = _complete(data, 0)
+    return ends if len(data) == (ends[-1] if ends else 0) else [*ends, len(data)]
+
+
+def _complete(data: bytes | bytearray | memoryview, seen: int) -> list[int]:
+    """Return the ends of all chunks but an unfinished last one; the first `seen` bytes contain no valid cut."""
+    if native is None:
+        lead = max(seen - WINDOW, 0)
+        found = candidates(np.frombuffer(data, dtype=np.uint8)[lead:], seen - lead) + lead
+        return list(_cuts(found.tolist(), len(data)))
+    ends: list[int] = native.cuts(data, GEAR, seen, MIN_CHUNK, MAX_CHUNK)
+    return ends
 
 
 def _cuts(ends: list[int], size: int) -> Iterator[int]:
@@ -198,11 +210,9 @@ def _leading(held: bytearray, seen: int) -> Generator[bytes, None, int]:
     """Yield the complete chunks at the start of `held` and remove them; return how many of the rest are examined."""
     if len(held) < MIN_CHUNK:
         return seen
-    lead = seen - WINDOW
-    ends = candidates(np.frombuffer(held, dtype=np.uint8)[lead:], WINDOW) + lead
     start = 0
     with memoryview(held) as view:
-        for end in _cuts(ends.tolist(), len(held)):
+        for end in _complete(view, seen):
             yield bytes(view[start:end])
             start = end
     del held[:start]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import Codec, decompress
+from shardcore.codecs.xet import native
 from shardcore.codecs.xet.hashes import SIZE, HashArray
 from shardcore.errors import FormatError, Unsupported
 from shardcore.model.record import Differs, Field, FieldRole, Record
@@ -513,4 +514,5 @@ def read_groups(grouped: bytes) -> bytes:
 
 def write_groups(data: bytes) -> bytes:
     """Group bytes by their offset modulo 4: 0, then 1, 2 and 3."""
-    return b"".join(data[first::GROUPS] for first in range(GROUPS))
+    grouped: bytes = native.group(data) if native else b"".join(data[first::GROUPS] for first in range(GROUPS))
+    return grouped

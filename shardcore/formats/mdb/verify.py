@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from hashlib import sha256
+from itertools import pairwise
 
 import numpy as np
 
-from shardcore.codecs.xet.hashes import HashArray, as_rows, chunk_hash, from_text, to_text, tree_roots
+from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, from_text, to_text, tree_roots
 from shardcore.errors import ExternalMissing, FormatError
 from shardcore.formats.mdb.content import ChunkRange, stream_chunks, stream_file
 from shardcore.formats.mdb.file import MdbFile
@@ -53,6 +56,12 @@ SEGMENT_COST = 16 << 10
 LOOKED_FOR = 1000
 """Number of missing xorbs after which the search stops."""
 
+MOST_DIGESTS = 1 << 14
+"""Number of files that are read in part at the same time; others are read alone."""
+
+MOST_FAULTS = 16
+"""Number of corrupt chunks of a xorb after which the other files that use it are read alone."""
+
 CHUNKS_AT_ONCE = 1 << 17
 """Number of chunk hashes checked per batch, because files may repeat chunks many times."""
 
@@ -87,7 +96,7 @@ def verify(file: MdbFile, depth: Depth, progress: Progress) -> Report:
             hashes.check_files(progress)
     checked = 0
     if depth.reaches(Depth.CONTENT):
-        checked = _Content(file, index, findings).check(progress)
+        checked = _Content(file, index, findings, hashes.sound).check(progress)
     progress(4, 4)
     return Report(depth, sum(index.counts), findings.all(), checked)
 
@@ -189,7 +198,9 @@ class _Structure(_Checks):
         empty = (section.counts == 0) & section.has(FileFlag.WITH_METADATA_EXT)
         records = section.ends[empty] - 1
         stored = section.rows(FILE_METADATA)["sha256"][records]
-        wrong = stored.any(axis=1) & (stored != np.frombuffer(from_text(sha256().hexdigest()), np.uint8)).any(axis=1)
+        wrong = stored.any(axis=1) & (stored != np.frombuffer(from_text(hashlib.sha256().hexdigest()), np.uint8)).any(
+            axis=1
+        )
         for record, error in self._each("mdb.empty-digest", records[wrong]):
             error(section.span(record), "the SHA-256 of an empty file must be zero or that of an empty content")
         self._check_twice(section)
@@ -255,7 +266,14 @@ def _batches(totals: I64) -> Iterator[tuple[int, int]]:
 
 
 class _Hashes(_Checks):
-    """Checks of hashes that follow from the chunk hashes in the shard, which must not be keyed."""
+    """Checks of hashes that follow from the chunk hashes in the shard, which must not be keyed.
+
+    `sound` masks the files whose hash and range hashes were computed and are right.
+    """
+
+    def __init__(self, file: MdbFile, index: MdbIndex, findings: Findings) -> None:
+        super().__init__(file, index, findings)
+        self.sound = np.zeros(index.counts[0], np.bool_)
 
     def check_xorbs(self) -> None:
         section, sizes = self.index.xorbs, self.index.chunk_sizes.astype(np.uint64)
@@ -300,35 +318,51 @@ class _Hashes(_Checks):
         has = section.has(FileFlag.WITH_VERIFICATION)[belongs]
         records = section.entries[segments[has]] + section.counts[belongs[has]]
         what = "range hash of the segment from its chunk hashes"
-        self._compare("mdb.range-hash", what, section, records, range_hashes(hashes, begins)[has], belongs[has])
+        ranges = range_hashes(hashes, begins)[has]
+        wrong = belongs[has][self._compare("mdb.range-hash", what, section, records, ranges, belongs[has])]
         missing = block_sums(~known[bounds[0] : bounds[-1]], bounds - bounds[0])
         whole = (missing == 0) & (section.counts[first:last] > 0)
         files, kept = first + np.flatnonzero(whole), np.repeat(whole[belongs - first], lengths)
         counts = np.bincount(belongs - first, lengths, last - first).astype(np.int64)[whole]
         found = file_hashes(hashes[kept], index.chunk_sizes[chunks[kept]].astype(np.uint64), running(counts))
         what = "hash of the file from its chunk hashes"
-        self._compare("mdb.file-hash", what, section, section.headers[files], found, files)
+        self.sound[files] = ~self._compare("mdb.file-hash", what, section, section.headers[files], found, files)
+        self.sound[wrong] = False
 
     def _compare(
         self, code: str, what: str, section: WalkedSection, records: I64, found: HashArray, files: I64 | None = None
-    ) -> None:
-        """Report the records that begin with another hash than the one found; `files` are those of the records."""
+    ) -> Mask:
+        """Report the records that begin with another hash than the one found, and return a mask of them.
+
+        `files` are those of the records.
+        """
         stored = section.hashes[records]
-        for at, error in self._each(code, np.flatnonzero((found != stored).any(axis=1))):
+        wrong: Mask = (found != stored).any(axis=1)
+        for at, error in self._each(code, np.flatnonzero(wrong)):
             message = f"{what}: computed {to_text(found[at].tobytes())}, stored {to_text(stored[at].tobytes())}"
             key = None if files is None else section.hash_text(int(files[at]))
             error(RECORD.span("hash", section.byte_of(int(records[at]))), message, key=key)
+        return wrong
 
 
 # --- content ----------------------------------------------------------------------------------------------------
 
 
-class _Content(_Checks):
-    """Checks of the content in the xorbs. `used` masks the chunks that were read as part of a file."""
+def _runs(mask: Mask) -> list[list[int]]:
+    """Return first and last plus one of each run of the mask."""
+    runs: list[list[int]] = np.flatnonzero(np.diff(mask, prepend=False, append=False)).reshape(-1, 2).tolist()
+    return runs
 
-    def __init__(self, file: MdbFile, index: MdbIndex, findings: Findings) -> None:
+
+class _Content(_Checks):
+    """Checks of the content in the xorbs; `sound` as in `_Hashes`, `references` has the number of chunks per file."""
+
+    def __init__(self, file: MdbFile, index: MdbIndex, findings: Findings, sound: Mask) -> None:
         super().__init__(file, index, findings)
-        self.used = np.zeros(len(index.chunks), bool)
+        self.sound = sound
+        self.references = block_sums(index.segment_lengths, index.files.bounds)
+        self._has_digest = index.files.has(FileFlag.WITH_METADATA_EXT)
+        self._digests: dict[int, tuple[hashlib._Hash, int]] = {}  # of files read in part, with the chunks to come
 
     def check(self, progress: Progress) -> int:
         """Read every file, then the chunks that no file uses; missing xorbs become notes.
@@ -339,25 +373,34 @@ class _Content(_Checks):
         lost_segments, lost_xorbs = self._out_of_reach()
         files, xorbs, _ = index.counts
         settled = index.damaged_files | (section.counts == 0)
-        references = block_sums(index.segment_lengths, section.bounds)
+        references = self.references
         most, work = most_references(index.layout.size), ContentBudget(index.layout.size)
-        done = int(np.count_nonzero(settled))
+        findings.verified = int(np.count_nonzero(settled))
+        chosen = list[int]()
+        costs = REFERENCE_COST * references + SEGMENT_COST * section.counts + index.file_sizes
         for number in np.flatnonzero(~settled & (block_sums(lost_segments, section.bounds) == 0)).tolist():
-            progress(number, files + xorbs)
-            cost = REFERENCE_COST * int(references[number]) + SEGMENT_COST * int(section.counts[number])
-            if references[number] > most or not work.takes(int(index.file_sizes[number]) + cost):
+            if references[number] > most or not work.takes(int(costs[number])):
                 work.unchecked += references[number] > most
-                continue
-            self._check_file(number)
-            done += 1
-            findings.verified = done
+            else:
+                chosen.append(number)
+
+        def report_progress() -> None:
+            progress(findings.verified, files + xorbs)
+
+        intact = self._read_by_xorb(np.array(chosen, np.int64), report_progress)
+        for number in (number for number in chosen if not intact[number]):
+            report_progress()
+            intact[number] = self._check_file(number)
+            findings.verified += 1
+        used = self._used_by(intact)
+        done = findings.verified
         for number in np.flatnonzero(~lost_xorbs).tolist():
             progress(files + number, files + xorbs)
             inside = slice(*index.xorbs.bounds[number : number + 2].tolist())
             count = inside.stop - inside.start
-            size = int(index.chunk_sizes[inside][~self.used[inside]].sum(dtype=np.int64))
+            size = int(index.chunk_sizes[inside][~used[inside]].sum(dtype=np.int64))
             if work.takes(size + REFERENCE_COST * count):
-                self._check_xorb(number, inside)
+                self._check_xorb(number, inside, used[inside])
                 done += 1 + count
                 findings.verified = done
         work.report(findings, "mdb.unchecked")
@@ -396,21 +439,107 @@ class _Content(_Checks):
     def _note_missing(self, text: str) -> None:
         self.findings.note("mdb.xorb-missing", None, f"xorb {text} not found: its bytes are not checked")
 
-    def _check_file(self, number: int) -> None:
-        index, block = self.index, indexed_block(self.index, number)
+    def _read_by_xorb(self, chosen: I64, report_progress: Callable[[], None]) -> Mask:
+        """Read the chunks of files in the order of the xorbs, each once, and return a mask of the intact files.
+
+        The other files need `_check_file`, which finds the error. So do files that do not use the xorbs in one order,
+        because a SHA-256 is computed in the order of the file.
+        """
+        index, section = self.index, self.index.files
+        intact = np.zeros(index.counts[0], np.bool_)
+        chosen = chosen[self.sound[chosen]]
+        owners, counts = np.repeat(chosen, section.counts[chosen]), section.counts[chosen]
+        segments = np.repeat(section.bounds[chosen] - running(counts)[:-1], counts) + np.arange(len(owners))
+        (first, last), xorbs = (edge[segments] for edge in index.segment_edges), index.segment_xorbs[segments]
+        # Files use xorbs in the order in which these were written, which is not that of their hashes.
+        listed, at, inverse = np.unique(xorbs, return_index=True, return_inverse=True)
+        order = np.argsort(at)
+        ranks = np.argsort(order)[inverse.ravel()]
+        left_out = ~np.array([self._is_as_listed(xorb) for xorb in listed.tolist()], np.bool_)[inverse.ravel()]
+        back = (np.diff(ranks) < 0) | (np.diff(ranks) == 0) & (first[1:] < last[:-1])
+        left_out[1:] |= back & (np.diff(owners) == 0)
+        kept = ~np.isin(owners, owners[left_out])
+        rows = np.stack([ranks, first, last, owners], axis=1)[kept]
+        rows = rows[np.lexsort(rows[:, 1::-1].T)]
+        wanted = self._used_by(np.isin(np.arange(len(intact)), owners[kept]))
+        bounds = np.searchsorted(rows[:, 0], np.arange(len(order) + 1)).tolist()
+        for xorb, edges in zip(listed[order].tolist(), pairwise(bounds), strict=True):
+            for done in self._read_xorb(xorb, wanted, rows[slice(*edges), 1:]):
+                intact[done] = True
+                self.findings.verified += len(done)
+                report_progress()
+        return intact
+
+    def _read_xorb(self, xorb: int, wanted: Mask, rows: I64) -> Iterator[list[int]]:
+        """Read the chunks of a xorb that files want, and yield after each one the files that are complete and intact.
+
+        `rows` has the first chunk, the last plus one and the file of each segment, in the order of the first chunks.
+        """
+        index, waiting, active, faults = self.index, deque(rows.tolist()), list[list[int]](), 0
+        text, inside = index.xorbs.hash_text(xorb), slice(*index.xorbs.bounds[xorb : xorb + 2].tolist())
+        for number, stop in _runs(wanted[inside]):
+            while number < stop and faults < MOST_FAULTS:
+                with suppress(FormatError):
+                    for chunk in stream_chunks(self.file, ChunkRange(text, number, stop, 0, Span("", 0, 0))):
+                        while waiting and waiting[0][0] <= number:
+                            active.append(waiting.popleft())
+                        yield [file for _, _, file in active if self._completes(file, chunk)]
+                        number += 1
+                        active = [row for row in active if row[1] > number]
+                if number < stop:
+                    # Files that use this chunk never become complete. Each new start reads some neighbours again.
+                    faults, number = faults + 1, number + 1
+                    active = [row for row in active if row[1] > number]
+
+    def _completes(self, file: int, chunk: bytes) -> bool:
+        """Add the next chunk of a file; return whether it is the last one and the SHA-256 is right."""
+        begun = file in self._digests
+        digest, left = self._digests.pop(file) if begun else (hashlib.sha256(), int(self.references[file]))
+        digest.update(chunk)
+        if left > 1:
+            if len(self._digests) < MOST_DIGESTS:
+                self._digests[file] = digest, left - 1
+            return False
+        section = self.index.files
+        stored = section.hashes[section.ends[file] - 1].tobytes()
+        return not self._has_digest[file] or stored in (ZERO, from_text(digest.hexdigest()))
+
+    def _is_as_listed(self, number: int) -> bool:
+        """Return whether a xorb lists the same chunks as this shard, whose hashes must not be keyed."""
+        index, section = self.index, self.index.xorbs
+        inside = slice(*section.bounds[number : number + 2].tolist())
+        try:
+            xorb = self.file.xorbs.get(section.hash_text(number), self.file.fetch_xorb)
+            hashes, sizes = xorb.chunk_hashes, xorb.chunk_sizes
+        except (ExternalMissing, FormatError):
+            return False
+        same = hashes is not None and np.array_equal(hashes, section.hashes[section.entries[inside]])
+        return same and np.array_equal(sizes, index.chunk_sizes[inside])
+
+    def _used_by(self, files: Mask) -> Mask:
+        """Return a mask of the chunks in this shard that the files use."""
+        index, section = self.index, self.index.files
+        segments = np.flatnonzero(np.repeat(files, section.counts) & (index.segment_xorbs >= 0))
+        starts = index.xorbs.bounds[index.segment_xorbs[segments]]
+        changes = np.zeros(len(index.chunks) + 1, np.int64)
+        for edge, step in zip(index.segment_edges, (1, -1), strict=True):
+            np.add.at(changes, starts + edge[segments], step)
+        used: Mask = np.cumsum(changes[:-1]) > 0
+        return used
+
+    def _check_file(self, number: int) -> bool:
+        """Read one file alone; return whether it is intact."""
+        block = indexed_block(self.index, number)
         try:
             for _ in stream_file(self.file, block):
                 pass
         except FormatError as error:
             span = error.span or Span("", block.start, block.stop)
             self.findings.error("mdb.file", span, error.message, key=block.key)
-            return
-        for at in range(*index.files.bounds[number : number + 2].tolist()):
-            if (xorb := int(index.segment_xorbs[at])) >= 0:
-                first, last = (int(index.xorbs.bounds[xorb] + edge[at]) for edge in index.segment_edges)
-                self.used[first:last] = True
+            return False
+        return True
 
-    def _check_xorb(self, number: int, inside: slice) -> None:
+    def _check_xorb(self, number: int, inside: slice, used: Mask) -> None:
         """Compare the records of a xorb with the xorb; chunks not yet `used` are decompressed."""
         index, section, findings = self.index, self.index.xorbs, self.findings
         text, place = section.hash_text(number), section.span(section.headers[number])
@@ -421,7 +550,7 @@ class _Content(_Checks):
                 message = f"the shard lists {plural(listed, 'chunk')}, but the xorb itself has {xorb.chunk_count:,}"
                 findings.error("mdb.xorb-chunks", place, message, key=key)
                 return
-            hashes = self._hashes(text, xorb.chunk_hashes, self.used[inside], place)
+            hashes = self._hashes(text, xorb.chunk_hashes, used, place)
         except ExternalMissing:  # removed since it was found
             self._note_missing(text)
             return
@@ -443,8 +572,7 @@ class _Content(_Checks):
 
         if listed is None:
             return as_rows([chunk_hash(chunk) for chunk in read(0, len(used))])
-        edges = np.flatnonzero(np.diff(np.concatenate([[True], used, [True]])))
-        for low, high in edges.reshape(-1, 2).tolist():
-            for _ in read(low, high):
+        for edges in _runs(~used):
+            for _ in read(*edges):
                 pass
         return listed

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import random
 import runpy
+from importlib.util import module_from_spec, spec_from_file_location
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import lz4.frame
 import numpy as np
@@ -14,7 +16,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shardcore.codecs.xet.chunker import GEAR, MAX_CHUNK, chunks, cut_ends
+from shardcore.codecs.xet import chunker, xorb_layout
+from shardcore.codecs.xet.chunker import GEAR, MAX_CHUNK, MIN_CHUNK, WINDOW, chunks, cut_ends
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash, from_text, to_text, to_texts, tree_root, truncated, words
 from shardcore.codecs.xet.xorb_layout import (
     MAX_STORED,
@@ -88,7 +91,8 @@ def test_unknown_schemes_and_limits() -> None:
             act()
 
 
-MDB_DATA = Path(__file__).parents[3] / "data" / "mdb"
+ROOT = Path(__file__).parents[4]
+MDB_DATA = ROOT / "tests/data/mdb"
 
 CUTS = {
     "alpha.bin": [12590, 96564, 147470, 200000],
@@ -110,11 +114,28 @@ def test_cuts_of_the_samples() -> None:
     assert {name: cut_ends(data) for name, data in files.items()} == CUTS
 
 
-@pytest.mark.parametrize("size", [0, 1, MAX_CHUNK - 1, MAX_CHUNK, MAX_CHUNK + 1, 2 * MAX_CHUNK])
-def test_forced_cuts(size: int) -> None:
-    ends = cut_ends(bytes(size))
-    assert list(ends) == ([*range(MAX_CHUNK, size, MAX_CHUNK), size] if size else [])
-    assert [len(chunk) for chunk in chunks([bytes(size)])] == np.diff([0, *ends]).tolist()
+def test_cuts_by_numpy_and_by_the_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both agree, on noise and where the sizes of chunks end; without a compiler NumPy is tested alone."""
+    hook, ways, library = (
+        runpy.run_path(str(ROOT / "packaging/hook.py")),
+        list[Any]([None]),
+        tmp_path / "native.abi3.so",
+    )
+    if hook["compiled"](ROOT / hook["SOURCE"], library):
+        ways.append(module_from_spec(spec_from_file_location("shardcore.codecs.xet.native", library)))  # type: ignore[arg-type]
+    noise = np.random.default_rng(1).bytes(3 << 19)
+    limits = [limit + more for limit in (MIN_CHUNK, MAX_CHUNK) for more in (-1, 0, 1)]
+    files = [bytes(size - WINDOW) + noise[164791 - WINDOW : 164791] + bytes(size) for size in limits]
+    files += [noise, *(bytes(size) for size in (0, 1, *limits, 2 * MAX_CHUNK))]
+    found = []
+    for way in ways:
+        monkeypatch.setattr(chunker, "native", way)
+        monkeypatch.setattr(xorb_layout, "native", way)
+        found.append(([*map(cut_ends, files)], [write_groups(noise[:size]) for size in range(9)]))
+        assert [np.cumsum([*map(len, chunks([data]))]).tolist() for data in files] == found[-1][0]
+    assert [ends[0] for ends in found[0][0][:6]] == [2 * MIN_CHUNK - 2, *limits[1:5], MAX_CHUNK]
+    assert found[0][0][7:] == [[*range(MAX_CHUNK, len(data), MAX_CHUNK), len(data)][not data :] for data in files[7:]]
+    assert found == found[:1] * len(ways)
 
 
 @given(st.integers(0, 1000), st.lists(st.integers(0, 100_000), max_size=8))
@@ -138,19 +159,13 @@ def test_chunk_hash_vectors() -> None:
     assert to_text(chunk_hash(b"defg")) == "cb0367032be0b25aa378acc51b375e568ff91f860bebb9b50731c3b2a92de1a5"
 
 
-@given(st.binary(min_size=32, max_size=32))
-def test_text_form_both_ways(raw: bytes) -> None:
-    """The first 16 digits are the truncated hash."""
-    text = to_text(raw)
-    assert from_text(text) == from_text(text.upper()) == raw
-    assert int(text[:16], 16) == truncated(raw)
-
-
 @given(st.lists(st.binary(min_size=32, max_size=32), max_size=20))
 def test_many_texts_and_their_order(hashes: list[bytes]) -> None:
     rows = as_rows(hashes)
     texts = to_texts(rows)
     assert texts == [to_text(raw) for raw in hashes]
+    assert [from_text(text) for text in texts] == [from_text(text.upper()) for text in texts] == hashes
+    assert [int(text[:16], 16) for text in texts] == [truncated(raw) for raw in hashes]
     by_words = sorted(range(len(texts)), key=lambda i: tuple(words(rows)[i].tolist()))
     assert by_words == sorted(range(len(texts)), key=lambda i: texts[i])
 

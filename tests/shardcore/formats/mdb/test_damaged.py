@@ -15,6 +15,7 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.codecs.xet.hashes import from_text
 from shardcore.formats.mdb.layout import FILE_HEADER, FILE_METADATA
+from shardcore.formats.xorb import file as xorb_file
 from shardcore.model.finding import Depth
 from shardcore.model.objects import State
 from shardcore.sources.base import Source
@@ -127,8 +128,11 @@ def test_absence_is_not_claimed_behind_a_broken_walk() -> None:
         assert shard.find("xorb:" + str(shard.objects.keys[3]).removeprefix("xorb:")).kind == "xorb"
 
 
-def test_missing_xorbs_are_looked_for_once(tmp_path: Path) -> None:
-    asked: list[str] = []
+def test_missing_xorbs_are_looked_for_once_and_chunks_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, unpacked, unpack = list[str](), list[int](), xorb_file.unpack
+    monkeypatch.setattr(xorb_file, "unpack", lambda *given: unpacked.append(given[2]) or unpack(*given))
 
     class Asked(LocalFolder):
         def open(self, name: str) -> Source:
@@ -139,6 +143,13 @@ def test_missing_xorbs_are_looked_for_once(tmp_path: Path) -> None:
         codes = [finding.code for finding in shard.verify().findings]
     assert codes.count("mdb.xorb-missing") == 3
     assert len(asked) == len(set(asked)) > 0
+    with shardcore.create(tmp_path / "s.mdb", format="mdb") as writer:
+        for number in range(200):
+            writer.add(None, b"%d " % number)
+    asked.clear()
+    with shardcore.open(tmp_path / "s.mdb", xorbs=Asked(tmp_path / "xorbs")) as shard:
+        assert shard.verify().ok
+    assert (sorted(unpacked), len(asked)) == ([*range(200)], 3)
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2])
