@@ -102,12 +102,13 @@ def serve() -> None:
 
 def load_formats() -> None:
     """Imports what reading any format uses: what is measured is the file, not the libraries."""
-    import blosc2  # noqa: F401
     import lz4.frame  # noqa: F401
     import zstandard  # noqa: F401
 
     import shardcore.shards.registry
+    from shardcore.formats.bloscpack.blosc1 import blosc
 
+    blosc()
     for name in shardcore.shards.registry.FORMATS:
         __import__(f"shardcore.formats.{name}.shard")
 

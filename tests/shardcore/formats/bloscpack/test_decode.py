@@ -43,7 +43,7 @@ def test_parts_of_a_chunk_are_chunks(how: int, typesize: int) -> None:
     ("size", "typesize", "blocksize"), [(8 * 100 + 3, 8, 1000), (255 * 128, 255, 128), (3 * 2**20 + 5, 2, 3 * 2**20)]
 )
 def test_bit_shuffle_with_a_tail(size: int, typesize: int, blocksize: int) -> None:
-    """blosc2 alone returns wrong bytes after the last whole element."""
+    """blosc2 returns wrong bytes after the last whole element."""
     plain = sample(size)
     assert decompress(make_chunk(plain, how=BIT, typesize=typesize, blocksize=blocksize)) == plain
 
