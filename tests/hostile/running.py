@@ -102,13 +102,12 @@ def serve() -> None:
 
 def load_formats() -> None:
     """Imports what reading any format uses: what is measured is the file, not the libraries."""
+    import blosc.blosc_extension  # noqa: F401
     import lz4.frame  # noqa: F401
     import zstandard  # noqa: F401
 
     import shardcore.shards.registry
-    from shardcore.formats.bloscpack.blosc1 import blosc
 
-    blosc()
     for name in shardcore.shards.registry.FORMATS:
         __import__(f"shardcore.formats.{name}.shard")
 

@@ -414,8 +414,8 @@ def blosc(threads: int = 1) -> Any:
 @cache
 def _extension() -> ModuleType:
     """Load the extension without its package, which imports `unittest` and takes 40 times as long."""
-    package = find_spec("blosc")
-    found = PathFinder.find_spec("blosc.blosc_extension", package and package.submodule_search_locations)
+    folders = getattr(find_spec("blosc"), "submodule_search_locations", None) or ()
+    found = PathFinder.find_spec("blosc.blosc_extension", folders)
     if found is None or found.loader is None:
         raise ModuleNotFoundError("No module named 'blosc'", name="blosc")
     module = module_from_spec(found)

@@ -66,19 +66,20 @@ class Recipe:
         level: 0 to 9.
         shuffle: Shuffle bytes.
         typesize: Bytes per element; a chunk whose size is not a multiple of it is compressed with typesize 1.
+        checked: Decompress every chunk, and store it uncompressed if that does not return its content.
     """
 
     codec: str
     level: int
     shuffle: bool
     typesize: int
+    checked: bool = True
 
     def chunk(self, plain: bytes) -> bytes:
-        """Return a chunk that decompresses to `plain`; stored uncompressed (memcpy) if the library's chunk does not."""
         if plain and self.level:
             library, typesize = blosc(), self.typesize_for(len(plain))
             chunk: bytes = library.compress(plain, typesize, self.level, int(self.shuffle), self.codec)
-            if library.decompress(chunk, False) == plain:
+            if not self.checked or library.decompress(chunk, False) == plain:
                 return chunk
         return write_chunk_header(self.copy_header(len(plain))) + plain
 

@@ -294,6 +294,7 @@ def test_a_chunk_that_does_not_come_back_is_stored_uncompressed(monkeypatch: pyt
     monkeypatch.setattr(file_writer, "blosc", lambda: library)
     chunk = Recipe("lz4", 5, True, 8).chunk(WALK)
     assert (read_chunk_header(chunk).memcpyed, decompress(chunk)) == (True, WALK)
+    assert not read_chunk_header(Recipe("lz4", 5, True, 8, checked=False).chunk(WALK)).memcpyed
 
 
 @pytest.mark.parametrize(
