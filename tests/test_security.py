@@ -325,7 +325,7 @@ def test_no_view_loads_resources() -> None:
 
 def test_no_module_of_the_current_folder_is_loaded(tmp_path: Path) -> None:
     """Modules of the names that Python and the decoder process import do nothing where a command runs beside them."""
-    for name in ("multiprocessing", "pickle", "signal", "numpy", "blosc2", "sitecustomize", "shardcore", "typer"):
+    for name in ("multiprocessing", "pickle", "signal", "numpy", "blosc", "sitecustomize", "shardcore", "typer"):
         (tmp_path / f"{name}.py").write_text("open('loaded', 'w').close()\n")
     shutil.copy(ROOT / "resources" / "samples" / "bloscpack" / "array.blp", tmp_path)
     code = "import sys; from shardcore.cli.program import run; sys.exit(run(sys.argv[1:]))"

@@ -145,30 +145,23 @@ def get(
     with how.open_rest(uri) as shard:
         refs = [shard.find(key) for key in wanted]
         pieces = (piece for ref in refs for piece in _pieces(shard, ref, part, window, limit_bytes or ANY_SIZE))
-        if output is not None:
-            whole = refs[0] if len(refs) == 1 and part is None and window is None else None
-            _write_pieces(shard, output, pieces, whole, limit_bytes or None, force=force)
+        if output is None:
+            for piece in pieces:
+                sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
             return 0
-        for piece in pieces:
-            sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.flush()
+        from shardcore.writing.temporary import takes_writes, write_through, write_whole
+
+        if takes_writes(output):
+            write_through(output, pieces)
+        elif len(refs) == 1 and part is None and window is None:
+            from shardcore.operations.extraction import write_object
+
+            # A whole object of a remote file can be resumed.
+            write_object(shard, refs[0], output, force=force, limit=limit_bytes or None)
+        else:
+            write_whole(output, pieces, force=force)
     return 0
-
-
-def _write_pieces(
-    shard: Shard, output: Path, pieces: Iterator[bytes], whole: ObjectRef | None, limit: int | None, *, force: bool
-) -> None:
-    """Write pieces to a file or device; a `whole` object of a remote file can be resumed."""
-    from shardcore.writing.temporary import takes_writes, write_through, write_whole
-
-    if takes_writes(output):
-        write_through(output, pieces)
-    elif whole is not None:
-        from shardcore.operations.extraction import write_object
-
-        write_object(shard, whole, output, force=force, limit=limit)
-    else:
-        write_whole(output, pieces, force=force)
 
 
 @opens

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from enum import EnumType
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -33,7 +34,7 @@ from shardcore.system import allow_many_files, ending_signals, single_blas_threa
 
 
 class FastConversion:
-    """Fast replacement for typer's `process_value` of a parameter: text, choices and defaults need no conversion."""
+    """Fast replacement for typer's `process_value`: text, choices, defaults and paths of files need no conversion."""
 
     def __init__(self, parameter: Any) -> None:
         self._parameter = parameter
@@ -53,9 +54,16 @@ class FastConversion:
             taken = list(value)
         elif isinstance(value, str) and value in self._choices:
             taken = self._choices[value]
+        elif self._annotation is Path and isinstance(value, str) and _is_accepted(value):
+            taken = Path(value)
         else:
             return self._convert(ctx, value)
         return taken if parameter.callback is None else parameter.callback(ctx, parameter, taken)
+
+
+def _is_accepted(path: str) -> bool:
+    """Return True for a readable or a new file, about which typer has no error."""
+    return not os.path.isdir(path) and (os.access(path, os.R_OK) or not os.path.exists(path))  # noqa: PTH110, PTH112
 
 
 def help_panels(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:

@@ -240,6 +240,7 @@ def write_items(
     with ExitStack() as stack:
         writer = create(out, format=found.name, force=force, folder=folder, plan=plan, jobs=jobs, **options)
         with writer:
+            writer.checks = verify is Depth.CONTENT
             result = ResultManifest(writer.output, found.name, report, source)
             stack.callback(result.discard)
             add_items(writer, found, items, result, left_out, total=total, progress=progress)

@@ -85,6 +85,7 @@ class Writer(ABC):
         expected: Codes of findings that do not count as errors of the result, since they were requested.
         notes: Messages, such as about inferred options.
         folders: Sub-folders of the result that are opened and verified separately; empty: the target itself.
+        checks: Whether contents may be decoded and compared before writing.
         proven: Whether contents were decoded and compared before writing, and files with what was written (see
             `TemporaryFile.prove`): verification then need not decode them again.
     """
@@ -97,7 +98,7 @@ class Writer(ABC):
     def __init__(self, output: Output) -> None:
         self.output = output
         self.written: tuple[WrittenFile, ...] = ()
-        self.exact = True
+        self.exact = self.checks = True
         self.folders: tuple[str, ...] = ()
         self.expected: set[str] = set()
         self.notes: tuple[str, ...] = ()

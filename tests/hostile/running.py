@@ -102,7 +102,7 @@ def serve() -> None:
 
 def load_formats() -> None:
     """Imports what reading any format uses: what is measured is the file, not the libraries."""
-    import blosc2  # noqa: F401
+    import blosc.blosc_extension  # noqa: F401
     import lz4.frame  # noqa: F401
     import zstandard  # noqa: F401
 

@@ -1,4 +1,4 @@
-"""A chunk is one Blosc-1 buffer ("Blosc Chunk Format"): its structure, and decompression with `blosc2`.
+"""A chunk is one Blosc-1 buffer ("Blosc Chunk Format"): its structure, and decompression with python-blosc.
 
     header 16 | bstarts: i32 start of each block | block | block | ...    flags without 0x02
     header 16 | uncompressed bytes                                        flags with 0x02 (memcpy)
@@ -6,12 +6,7 @@
 A block is one stream, or `typesize` streams if it was split; a stream is an i32 length, then that many bytes.
 
 The decompressor trusts these numbers, and wrong ones can crash the process. Each of them is therefore checked before
-decompression. `blosc2` reads Blosc-1 chunks, except in two cases:
-
-- Bit shuffle if nbytes or blocksize is not a multiple of typesize: the bytes after the last whole element are
-  returned wrong, without an error. The flag is cleared in a copy, and the bit shuffle undone here.
-- Chunks of Blosc before 1.5 have flag 0x10 clear although blocks of their sizes are never split; `blosc2` refuses
-  them. The flag is set in a copy.
+decompression.
 """
 
 from __future__ import annotations
@@ -19,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
 
@@ -56,8 +52,6 @@ _EXPANSION = {0: 256, 1: 256, 3: 1032, 4: 2**17 // 4}
 _EXPANSION_SLACK = 256
 
 _PIECE = 2**18
-_UNSHUFFLE_SLAB = 2**20
-"""Uncompressed bytes unshuffled at a time; their unpacked bits take eight times as much memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +187,14 @@ def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.b
     fine &= copied | (nbytes == 0) | (flags >> 5 < len(CODECS))
     within: NDArray[np.bool_] = fine & (nbytes <= limit)
     return within
+
+
+def can_expand(headers: NDArray[Any], size: int) -> bool:
+    """Return True if the headers of chunks in `size` bytes declare no more than their codecs can expand them to."""
+    stored = headers["ctbytes"].astype(np.int64)
+    most = np.array([_EXPANSION.get(codec, 0) for codec in range(8)])[headers["flags"] >> 5]
+    # A stream, whose slack is allowed, has at least 5 bytes.
+    return bool(stored.sum() <= size and (headers["nbytes"] <= stored * (most + _EXPANSION_SLACK // 5)).all())
 
 
 def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkHeader:
@@ -347,21 +349,17 @@ def decompress(
     charge_expanded(header.nbytes)
     if header.memcpyed:
         plain = memoryview(chunk)[HEADER_SIZE:]
-    else:
-        tail = header.nbytes % header.typesize or header.blocksize % header.typesize
-        unshuffles = bool(header.flags & _BIT_SHUFFLE and tail)
-        flags = header.flags & ~_BIT_SHUFFLE if unshuffles else header.flags
-        if not header.can_split:
-            flags |= _NOT_SPLIT
-        if flags != header.flags:
-            at = CHUNK_HEADER.offsets["flags"]
-            chunk = b"".join((chunk[:at], bytes((flags,)), chunk[at + 1 :]))
-        if not unshuffles:
-            return _run(chunk, threads, out, place)
-        plain = memoryview(_undo_bit_shuffle(_run(chunk, threads, None, place), header))
-    if out is None:
-        return bytes(plain)
-    out[:] = plain
+        if out is None:
+            return bytes(plain)
+        out[:] = plain
+        return b""
+    library = blosc(threads)
+    try:
+        if out is None:
+            return library.decompress(chunk, False)  # type: ignore[no-any-return]
+        library.decompress_ptr(chunk, np.frombuffer(out, np.uint8).ctypes.data)
+    except library.error as error:
+        raise FormatError(f"decompressing the chunk failed: {error}", span=place) from error
     return b""
 
 
@@ -402,48 +400,24 @@ def stream_chunk(chunk: bytes | memoryview, codec: str, *, place: Span | None = 
                 pass
 
 
-@cache
-def _blosc2() -> ModuleType:
-    """Import `blosc2` on first use, because that takes a quarter of a second."""
-    blosc2 = import_module("blosc2")
-    blosc2.set_releasegil(True)
-    return blosc2
+def blosc(threads: int = 1) -> Any:
+    """Return the extension module of python-blosc, set up to run without the interpreter lock and global state.
 
-
-def _run(chunk: bytes | memoryview, threads: int, out: memoryview | None, place: Span | None) -> bytes:
-    """Call `decompress2`, which checks the length of its input and does not use the global context."""
-    try:
-        plain = _blosc2().decompress2(chunk, dst=out, nthreads=threads)
-    except (RuntimeError, ValueError) as error:
-        raise FormatError(f"decompressing the chunk failed: {error}", span=place) from error
-    return plain if plain is not None else b""
-
-
-def _undo_bit_shuffle(data: bytes, header: ChunkHeader) -> NDArray[np.uint8]:
-    plain = np.frombuffer(data, np.uint8).copy()
-    whole = header.nbytes // header.blocksize * header.blocksize
-    _undo_in_blocks(plain[:whole].reshape(-1, header.blocksize), header.typesize)
-    if whole < header.nbytes:
-        _undo_in_blocks(plain[whole:].reshape(1, -1), header.typesize)
-    return plain
-
-
-def _undo_in_blocks(blocks: NDArray[np.uint8], typesize: int) -> None:
-    """Undo the bit shuffle in place, in blocks of equal size, one per row.
-
-    In a block of n elements, plane j of `8 * typesize` planes holds bit j of all n, lowest bit first. Bytes after the
-    last whole element are unchanged. Blocks whose n is not a multiple of 8 were not shuffled.
+    The settings are those of the process; importing `blosc` elsewhere resets them.
     """
-    elements = blocks.shape[1] // typesize
-    if elements == 0 or elements % 8:
-        return
-    width = elements * typesize
-    at_once, step = max(_UNSHUFFLE_SLAB // width, 1), max(_UNSHUFFLE_SLAB // (8 * typesize), 1)
-    for top in range(0, len(blocks), at_once):
-        slab = blocks[top : top + at_once, :width]
-        planes = np.array(slab).reshape(len(slab), 8 * typesize, elements // 8)
-        for first in range(0, elements // 8, step):
-            bits = np.unpackbits(planes[:, :, first : first + step], axis=2, bitorder="little")
-            rows = np.packbits(bits.transpose(0, 2, 1), axis=2, bitorder="little").reshape(len(slab), -1)
-            start = 8 * first * typesize
-            slab[:, start : start + rows.shape[1]] = rows
+    library = _extension()
+    library.set_releasegil(True)
+    library.set_nthreads(threads)
+    return library
+
+
+@cache
+def _extension() -> ModuleType:
+    """Load the extension without its package, which imports `unittest` and takes 40 times as long."""
+    folders = getattr(find_spec("blosc"), "submodule_search_locations", None) or ()
+    found = PathFinder.find_spec("blosc.blosc_extension", folders)
+    if found is None or found.loader is None:
+        raise ModuleNotFoundError("No module named 'blosc'", name="blosc")
+    module = module_from_spec(found)
+    found.loader.exec_module(module)
+    return module

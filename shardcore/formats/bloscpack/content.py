@@ -8,8 +8,8 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
+from itertools import chain, islice, pairwise, takewhile
 from itertools import count as counting
-from itertools import islice, pairwise, takewhile
 from typing import TypeVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from shardcore.formats.bloscpack.blosc1 import (
     DEFAULT_LIMIT,
     HEADER_SIZE,
     ChunkHeader,
+    can_expand,
     check_chunk_header,
     decompress,
     read_chunk_header,
@@ -43,8 +44,6 @@ SMALL_FILE = 2**18
 """Largest file, in bytes, that is read without threads."""
 BATCH = 2**20
 """Uncompressed bytes per batch of a thread; small enough to stay in the cache."""
-CREDIBLE = 64
-"""Memory for a content is allocated at once if it is at most this many times the size of the file."""
 SMALL_CHUNK = 2**18
 """Chunks below this uncompressed size are decompressed by a single thread."""
 MOST_AT_ONCE = 4096
@@ -54,6 +53,8 @@ TRIED_WHOLE = 2**26
 """Chunks of up to this many uncompressed bytes are decompressed at once for verification."""
 TRIED_RATIO = 8
 STREAMED = ("zlib", "zstd")
+FAST = ("blosclz", "lz4")
+"""Codecs that decompress faster than a local file is written; threads would only take more processor time."""
 LARGE_CHUNK = 2**25
 """Chunks above this uncompressed size are decompressed one at a time, by several threads each."""
 LARGE_PART = 2**24
@@ -88,6 +89,8 @@ class ChunkReader:
         self.table = table
         self.decoder: Decoder | None = None
         self._starts: NDArray[np.int64] | None = None
+        # Of the chunk that was read last.
+        self._fast = False
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
         """Read a chunk with its checksum; one request if its length is known or can be estimated."""
@@ -122,9 +125,9 @@ class ChunkReader:
     def plains(self, first: int, last: int | None, *, limit: int = DEFAULT_LIMIT) -> Iterator[bytes]:
         """Yield the uncompressed bytes of the chunks `[first, last)` in order, large chunks in pieces.
 
-        A few chunks ahead are read and decompressed by threads, which end with the iterator.
+        Threads, which end with the iterator, read and decompress a few chunks ahead if that is slower than writing.
         """
-        for one in self._in_order(lambda numbers: self._some(numbers, limit), first, last):
+        for one in self._in_order(lambda numbers: self._some(numbers, limit), first, last, streamed=True):
             if isinstance(one, ShardError):
                 raise one
             if isinstance(one, int):
@@ -167,13 +170,13 @@ class ChunkReader:
     def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return the uncompressed bytes of all chunks.
 
-        If the total is plausible for the size of the file, threads decompress each chunk directly into the result.
+        If the chunks can expand to the total, threads decompress each of them directly into the result.
         """
         starts = self.starts()
         total = int(starts[-1])
         if total > limit:
             raise LimitExceeded(f"the content has {plural(total, 'byte')}; the limit is {grouped_digits(limit)}")
-        credible = total <= CREDIBLE * self.source.size
+        credible = can_expand(self.table.headers, self.source.size)
         if self.decoder is not None or not credible or self.source.size <= SMALL_FILE or len(starts) < 3:
             return b"".join(self.plains(0, None, limit=limit))
         # Filled in place and returned by `getvalue` without a copy.
@@ -238,14 +241,19 @@ class ChunkReader:
     def _threads(self) -> int:
         return THREADS if self.header.chunk_size >= SMALL_CHUNK else 1
 
-    def _in_order(self, work: Callable[[Sequence[int]], list[T]], first: int, last: int | None) -> Iterator[T]:
+    def _in_order(
+        self, work: Callable[[Sequence[int]], list[T]], first: int, last: int | None, *, streamed: bool = False
+    ) -> Iterator[T]:
         """Apply `work` to batches of the chunks `[first, last)` and yield the results in order; threads work ahead."""
         batches = self._batches(first, last)
         large = not 0 <= self.header.chunk_size <= LARGE_CHUNK
-        small = self.source.size <= SMALL_FILE
-        if large or small or self.decoder is not None or (last is not None and last - first < 2):
-            for numbers in batches:
-                yield from work(numbers)
+        few = self.source.size <= SMALL_FILE or (last is not None and last - first < 2)
+        alone = large or few or self.decoder is not None
+        if streamed and self.source.near and not alone:
+            yield from chain.from_iterable(map(work, islice(batches, 1)))
+            alone = self._fast
+        if alone:
+            yield from chain.from_iterable(map(work, batches))
             return
         pool = JobThreads(self._threads)
         calls = ((work, (numbers,)) for numbers in batches)
@@ -345,6 +353,7 @@ class ChunkReader:
             check_chunk_header(header, limit=2**32, place=blosc_header_span(place))
         except Unsupported as error:
             strange = error
+        self._fast = header.codec_name in FAST
         need = header.ctbytes + self.header.checksum.size
         if (cut := self.table.area.truncated(number, place, header.ctbytes)) is not None:
             raise strange or cut

@@ -18,17 +18,14 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from itertools import chain
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import UsageError
-from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, VERSION, ChunkHeader, write_chunk_header
+from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, VERSION, ChunkHeader, blosc, write_chunk_header
 from shardcore.formats.bloscpack.content import LARGE_CHUNK
 from shardcore.formats.bloscpack.layout import (
     CHECKSUMS,
@@ -69,20 +66,20 @@ class Recipe:
         level: 0 to 9.
         shuffle: Shuffle bytes.
         typesize: Bytes per element; a chunk whose size is not a multiple of it is compressed with typesize 1.
+        checked: Decompress every chunk, and store it uncompressed if that does not return its content.
     """
 
     codec: str
     level: int
     shuffle: bool
     typesize: int
+    checked: bool = True
 
     def chunk(self, plain: bytes) -> bytes:
-        """Return a chunk that decompresses to `plain`; stored uncompressed (memcpy) if the library's chunk does not."""
         if plain and self.level:
-            blosc = _blosc()
-            shuffle = blosc.SHUFFLE if self.shuffle else blosc.NOSHUFFLE
-            chunk: bytes = blosc.compress(plain, self.typesize_for(len(plain)), self.level, shuffle, self.codec)
-            if blosc.decompress(chunk) == plain:
+            library, typesize = blosc(), self.typesize_for(len(plain))
+            chunk: bytes = library.compress(plain, typesize, self.level, int(self.shuffle), self.codec)
+            if not self.checked or library.decompress(chunk, False) == plain:
                 return chunk
         return write_chunk_header(self.copy_header(len(plain))) + plain
 
@@ -133,14 +130,6 @@ def compressed(
             future.cancel()
         # The caller closes the input after this.
         wait(waiting)
-
-
-@cache
-def _blosc() -> ModuleType:
-    blosc = import_module("blosc")
-    blosc.set_releasegil(True)
-    blosc.set_nthreads(1)
-    return blosc
 
 
 SPARE_FACTOR = 10

@@ -77,7 +77,7 @@ class InputContent:
 
 
 class BloscpackWriter(Writer):
-    """Writes one file, or a folder with one file per input; every chunk is checked by decompressing it.
+    """Writes one file, or a folder with one file per input; with `checks`, every chunk is decompressed and compared.
 
     Args:
         output: The output.
@@ -118,7 +118,8 @@ class BloscpackWriter(Writer):
                     self.exact = self.exact and not self._packing.level and not names_array(more.name or more.label)
                 else:
                     plains = chunks_of(content, shape.chunk_size, more.label)
-                    new.write(compressed(plains, new.recipe, shape.chunk_size, self.output.workers))
+                    recipe = replace(new.recipe, checked=self.checks)
+                    new.write(compressed(plains, recipe, shape.chunk_size, self.output.workers))
             except BaseException:
                 # The caller may continue after a failed input; the incomplete file is removed.
                 if file is self._file:

@@ -302,14 +302,14 @@ def write_object(
     force: bool = False,
     limit: int | None = None,
     each_piece: EachPiece | None = None,
-) -> tuple[int, str]:
-    """Stream one object, or a part of it, to a new file; return its size and sha256.
+) -> int:
+    """Stream one object, or a part of it, to a new file; return its size.
 
     If a large remote object is interrupted, its partial file is kept, and the next call fetches the rest.
     """
     mark = "" if part else mark_of(shard, ref, limit)
     pieces = _pieces(shard, ref, part, limit, path.name)
-    return _write(shard, ref, pieces, path, mark, force=force, each_piece=each_piece)[1:]
+    return _write(shard, ref, pieces, path, mark, force=force, each_piece=each_piece, hashed=False)[1]
 
 
 def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str, str]:
@@ -692,6 +692,7 @@ def _write(
     each_piece: EachPiece | None,
     other: OtherPath | None = None,
     free: bool = False,
+    hashed: bool = True,
 ) -> tuple[Path, int, str]:
     """Write the pieces of an object; with a `mark`, the partial file of an interrupted attempt is continued."""
     digest = hashlib.sha256()
@@ -700,11 +701,8 @@ def _write(
         for piece in found:
             if each_piece is not None:
                 each_piece(len(piece))
-            yield piece
-
-    def hashed() -> Iterator[bytes]:
-        for piece in counted(pieces):
-            digest.update(piece)
+            if hashed and not mark:
+                digest.update(piece)
             yield piece
 
     def rest(start: int) -> Iterator[bytes]:
@@ -716,7 +714,7 @@ def _write(
 
     if mark:
         return write_resumable(path, mark, ref.size, rest, force=force, other=other)
-    return *write_as(path, hashed(), force=force, other=other, free=free), digest.hexdigest()
+    return *write_as(path, counted(pieces), force=force, other=other, free=free), digest.hexdigest()
 
 
 def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None, name: str) -> Iterator[bytes]:

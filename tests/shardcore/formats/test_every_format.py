@@ -18,7 +18,7 @@ from shardcore.testing import live_keys, mutations, rounds
 from tests.shardcore.formats.mdb.made import made_shard
 
 DATA = Path(__file__).parents[2] / "data"
-HEAVY = ("zstandard", "lz4", "mmh3", "blosc2", "blake3")
+HEAVY = ("zstandard", "lz4", "mmh3", "blosc.blosc_extension", "blake3")
 
 
 @pytest.mark.parametrize("name", ["swh", "xorb", "bloscpack", "des", "mdb", "neuroglancer"])

@@ -8,8 +8,6 @@ import shutil
 from pathlib import Path
 from typing import ClassVar
 
-import blosc  # noqa: F401
-import blosc2  # noqa: F401 - loaded before the forks that are killed
 import pytest
 
 import shardcore

@@ -37,7 +37,6 @@ def make_chunk(
     typesize: int = 1,
     blocksize: int = 1000,
     split: bool = False,
-    old: bool = False,
     order: Callable[[list[int]], list[int]] = list,
 ) -> bytes:
     """A chunk of `plain`.
@@ -49,15 +48,13 @@ def make_chunk(
         typesize: Bytes of one element.
         blocksize: Uncompressed bytes of a block.
         split: Split blocks into streams where their sizes allow it.
-        old: Leave flag 0x10 clear although nothing can be split, as Blosc did before 1.5.
         order: The order in which the blocks are laid down.
     """
     blocksize = min(blocksize, len(plain))
     can_split = typesize <= 16 and blocksize // typesize >= 128
-    assert not (old and can_split)
     if split and can_split:
         blocksize -= blocksize % typesize
-    flags = codec << 5 | how | (0 if old or (split and can_split) else 0x10)
+    flags = codec << 5 | how | (0 if split and can_split else 0x10)
     nblocks = -(-len(plain) // blocksize)
     at, starts, bodies = 16 + 4 * nblocks, [0] * nblocks, []
     for number in order(list(range(nblocks))):

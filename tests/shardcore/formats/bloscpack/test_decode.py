@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import shardcore
 from shardcore.errors import FormatError
-from shardcore.formats.bloscpack.blosc1 import decompress, read_chunk_header, split_chunk
+from shardcore.formats.bloscpack import content
+from shardcore.formats.bloscpack.blosc1 import blosc, decompress, split_chunk
 from shardcore.model.span import Span
 from tests.shardcore.formats.bloscpack.chunks import BIT, BYTE, NONE, make_chunk, memcpy, sample
+from tests.shardcore.formats.bloscpack.files import File
 
 HERE = Path(__file__).parent
 
@@ -21,11 +24,11 @@ HERE = Path(__file__).parent
 def test_chunks_of_the_written_rules_are_read(codec: int, how: int, typesize: int) -> None:
     for number, size in enumerate((1, 7, 255, 1000, 4096, 5003)):
         for blocksize in (128, 128 * typesize, 1000 * typesize, 2001):
-            if blocksize >= typesize:
-                blocksize -= blocksize % typesize
             plain = sample(size, number)
             chunk = make_chunk(plain, codec=codec, how=how, typesize=typesize, blocksize=blocksize, split=True)
             assert decompress(chunk) == plain, (size, blocksize)
+            # Blosc before 1.5 leaves 0x10 clear where nothing is split.
+            assert decompress(chunk[:2] + bytes([chunk[2] & 0xEF]) + chunk[3:]) == plain, (size, blocksize)
 
 
 @pytest.mark.parametrize("how", [NONE, BYTE, BIT])
@@ -39,22 +42,14 @@ def test_parts_of_a_chunk_are_chunks(how: int, typesize: int) -> None:
         assert b"".join(map(decompress, parts)) == plain, size
 
 
-@pytest.mark.parametrize(
-    ("size", "typesize", "blocksize"), [(8 * 100 + 3, 8, 1000), (255 * 128, 255, 128), (3 * 2**20 + 5, 2, 3 * 2**20)]
-)
-def test_bit_shuffle_with_a_tail(size: int, typesize: int, blocksize: int) -> None:
-    """blosc2 alone returns wrong bytes after the last whole element."""
-    plain = sample(size)
-    assert decompress(make_chunk(plain, how=BIT, typesize=typesize, blocksize=blocksize)) == plain
-
-
-@pytest.mark.parametrize(("typesize", "size"), [(4, 300), (17, 3000), (255, 700), (16, 16 * 127)])
-def test_old_chunks_without_the_split_flag(typesize: int, size: int) -> None:
-    """Blosc before 1.5 leaves 0x10 clear where nothing is split."""
-    plain = sample(size)
-    chunk = make_chunk(plain, typesize=typesize, how=BYTE, blocksize=size, old=True)
-    assert not read_chunk_header(chunk).flags & 0x10
-    assert decompress(chunk) == plain
+@pytest.mark.parametrize(("nbytes", "fits"), [(2**20, True), (2**20 * 40, False)])
+def test_a_content_has_no_second_copy(nbytes: int, fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "SMALL_FILE", 0)
+    monkeypatch.setattr(content.ChunkReader, "plains", lambda *_, **__: iter([b"in pieces"]))
+    chunk = bytearray(blosc().compress(bytes(2**20), 8, 5, 1, "blosclz"))
+    chunk[4:8] = nbytes.to_bytes(4, "little")
+    with shardcore.open(File([bytes(chunk)] * 3, [nbytes] * 3).write()) as shard:
+        assert shard.read("all") == (bytes(3 * nbytes) if fits else b"in pieces")
 
 
 @pytest.mark.parametrize("chunk", [make_chunk(sample(5000)), memcpy(sample(5000))], ids=["zlib", "copy"])

@@ -15,16 +15,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-import blosc  # loaded before the forks that are killed: the moments fall into the writing then
-import blosc2  # noqa: F401 - loaded before the forks that are killed: the moments fall into the appending then
 import numpy as np
 import pytest
 
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError
-from shardcore.formats.bloscpack import content
-from shardcore.formats.bloscpack.blosc1 import decompress, read_chunk_header
+from shardcore.formats.bloscpack import content, file_writer
+from shardcore.formats.bloscpack.blosc1 import blosc, decompress, read_chunk_header
 from shardcore.formats.bloscpack.file_writer import CODECS, Recipe, compressed
 from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.formats.bloscpack.writer import BloscpackWriter, append
@@ -292,9 +290,11 @@ def test_inputs_that_change_are_named(more: int, tmp_path: Path) -> None:
 
 
 def test_a_chunk_that_does_not_come_back_is_stored_uncompressed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blosc, "compress", lambda plain, typesize, *_: make_chunk(b"x" + plain[1:], typesize=typesize))
+    library = SimpleNamespace(compress=lambda plain, *_: make_chunk(b"x" + plain[1:]), decompress=blosc().decompress)
+    monkeypatch.setattr(file_writer, "blosc", lambda: library)
     chunk = Recipe("lz4", 5, True, 8).chunk(WALK)
     assert (read_chunk_header(chunk).memcpyed, decompress(chunk)) == (True, WALK)
+    assert not read_chunk_header(Recipe("lz4", 5, True, 8, checked=False).chunk(WALK)).memcpyed
 
 
 @pytest.mark.parametrize(

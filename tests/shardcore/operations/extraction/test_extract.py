@@ -116,7 +116,7 @@ def test_limits_hold_for_each_object(tmp_path: Path) -> None:
     with pytest.raises(LimitExceeded):
         write_object(shard, shard.find("one"), tmp_path / "x", limit=4)
     assert not (tmp_path / "x").exists()
-    assert write_object(shard, shard.find("one"), tmp_path / "x", limit=5)[0] == 5
+    assert write_object(shard, shard.find("one"), tmp_path / "x", limit=5) == 5
     with pytest.raises(UsageError):
         write_object(shard, shard.find("one"), tmp_path / "x")
 
