@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import MISSING, dataclass, field, is_dataclass, replace
 from enum import EnumType, StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
@@ -19,6 +18,7 @@ import typer
 
 import shardcore
 from shardcore.cli.output import OutputTarget, confirmed, progress_bar, warn, write_text_to
+from shardcore.dataclasses import MISSING, dataclass, field, is_dataclass, replace
 from shardcore.errors import Forbidden, FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reported_as
 from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decoder_process import TaskRunner
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
 from shardcore.model.budget import charge_expanded, raised
 from shardcore.model.geometry import MeshLayout

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from shardcore.dataclasses import dataclass
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.node import Children, Node
 from shardcore.model.record import Value
 from shardcore.model.section import Section

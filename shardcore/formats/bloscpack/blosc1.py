@@ -17,7 +17,6 @@ decompression. `blosc2` reads Blosc-1 chunks, except in two cases:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -27,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress_stream
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, CODECS, STREAM_LENGTH, Flag
 from shardcore.model.budget import charge_expanded

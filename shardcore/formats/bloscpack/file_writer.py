@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import chain
@@ -27,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import UsageError
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, VERSION, ChunkHeader, write_chunk_header
 from shardcore.formats.bloscpack.content import LARGE_CHUNK

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from contextlib import closing
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import (
     Forbidden,
     FormatError,

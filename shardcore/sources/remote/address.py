@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
 from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import UsageError
 from shardcore.model.text import visible
 from shardcore.sources.base import check_name

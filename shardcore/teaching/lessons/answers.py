@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import ShardError
 from shardcore.model.finding import Severity
 from shardcore.model.span import Span

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +15,7 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPolygonF
 
 from shardcore import Cancelled, FieldRole, Section, SectionRole
+from shardcore.dataclasses import dataclass, replace
 from shardcore.model.text import plural
 from shardcore.operations.search import Pattern, Searched, find_in
 from shardscope.session.byte_marks import Proposed, Range, sections_in
