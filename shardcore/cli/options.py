@@ -11,7 +11,6 @@ from enum import EnumType, StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -536,6 +535,8 @@ def _standard_input(names: Sequence[str]) -> Iterator[Source | None]:
         return
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("standard input is a terminal: redirect a file, or pipe the output of a program")
+    from tempfile import SpooledTemporaryFile
+
     from shardcore.sources.memory import FileObjectSource
 
     with SpooledTemporaryFile(_IN_MEMORY, prefix="shardcore-") as copy:
