@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from shardcore.codecs.decoder_process import SafeContext
+from shardcore.codecs.safe_processes import SafeContext
 from shardcore.errors import (
     BudgetSpent,
     Cancelled,

@@ -46,7 +46,10 @@ _REVISION = r"refs/(?:convert|pr)/[^/]+|[^/]+"
 _HUB_PAGE = rf"/{_REPOSITORY}/(?:blob|resolve|raw)/(?P<revision>{_REVISION})/(?P<path>.+)"
 _HUB_QUERIES = ("", "download=true")
 _HUB_ADDRESS = rf"{_REPOSITORY}(?:@(?P<revision>{_REVISION}))?(?:/(?P<path>.*))?"
-_VIRTUAL_HOST = r"(?P<bucket>[a-z0-9][a-z0-9.-]*)\.s3(?:[.-]dualstack)?(?:[.-](?P<region>[a-z]{2}-[a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?"
+_VIRTUAL_HOST = (
+    r"(?P<bucket>[a-z0-9][a-z0-9.-]*)\.s3"
+    r"(?:[.-]dualstack)?(?:[.-](?P<region>[a-z]{2}-[a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?"
+)
 _PATH_HOST = r"s3(?:[.-]dualstack)?(?:[.-](?P<region>[a-z]{2}-[a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?"
 _GOOGLE_HOST = "storage.googleapis.com"
 _GOOGLE_VIRTUAL_HOST = r"(?P<bucket>[a-z0-9][a-z0-9._-]*)\.storage\.googleapis\.com"
