@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -262,6 +261,8 @@ class NeuroglancerLookup:
         return f", but minishard {listed[0]} lists it: hash or preshift_bits are wrong" if listed else ""
 
     def _value(self, ref: ObjectRef, source: Source) -> Iterator[Fact]:
+        import hashlib
+
         span = ref.spans[0]
         if span.size > TRACED_LIMIT:
             yield ValueSkipped(ref, more=False)

@@ -289,7 +289,8 @@ def with_new(cells: ByteCells, proposed: Proposed) -> ByteCells:
 
 def roles_in(parts: Iterable[ByteCells]) -> set[FieldRole]:
     shades = [cells.shade[cells.state == CellState.LOADED] for cells in parts]
-    return set(map(FieldRole, np.unique(np.concatenate(shades) % SHADES // 2).tolist())) if shades else set()
+    # Not `np.unique`, whose first call imports `numpy.ma`.
+    return {FieldRole(role) for part in shades for role in set((part % SHADES // 2).astype(np.uint8).tobytes())}
 
 
 def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[Range, str]]:
