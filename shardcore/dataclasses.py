@@ -98,6 +98,11 @@ def _frozen(cls: type, names: list[str]) -> dict[str, Callable[..., object]]:
     }
 
 
+def _is_frozen(cls: type) -> bool:
+    parameters: Any = cls.__dict__.get("__dataclass_params__")
+    return parameters is not None and bool(parameters.frozen)
+
+
 if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
@@ -107,8 +112,11 @@ else:
 
         def define(cls):
             doc, cls.__doc__ = cls.__doc__, " "  # else the standard library writes one, from a signature
-            made = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
-            made.__doc__ = doc
+            # The standard library refuses to mix frozen and other classes.
+            inherits = any(_is_frozen(base) for base in cls.__mro__[1:])
+            light = {"init": False, "repr": False, "eq": False, "frozen": inherits}
+            made = dataclasses.dataclass(**light, slots=slots, kw_only=kw_only)(cls)
+            made.__doc__, made.__dataclass_params__.frozen = doc, frozen
             every = fields(made)
             compared = _values([one.name for one in every if one.compare])
             methods = {"__init__": _Init(made, frozen=frozen)}
