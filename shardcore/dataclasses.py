@@ -29,7 +29,8 @@ class _Init:
 
     def _compile(self) -> Callable[..., None]:
         scope: dict[str, Any] = {"_set": object.__setattr__, "_omitted": _OMITTED}
-        parameters, keywords, lines = ["self"], [], []
+        parameters, keywords = ["self"], list[str]()
+        lines = []
         for one in fields(self._cls):
             given = value = one.name
             if one.default is not MISSING:
@@ -73,7 +74,7 @@ def _text(names: list[str]) -> Callable[[object], str]:
     return text
 
 
-def _frozen(cls: type, names: list[str]) -> dict[str, Callable[..., object]]:
+def _frozen(cls: Any, names: list[str]) -> dict[str, Callable[..., object]]:
     """Return the methods that refuse changes, and those of `pickle`, which go past them."""
 
     def set_attribute(self: Any, name: str, value: object) -> None:
