@@ -16,8 +16,6 @@ _OMITTED = type("Omitted", (), {"__repr__": lambda _: "<factory>"})()
 
 
 class _Init:
-    """The `__init__` of a dataclass until it is first used."""
-
     def __init__(self, cls: type, *, frozen: bool) -> None:
         self._cls, self._frozen = cls, frozen
 
@@ -75,8 +73,6 @@ def _text(names: list[str]) -> Callable[[object], str]:
 
 
 def _frozen(cls: Any, names: list[str]) -> dict[str, Callable[..., object]]:
-    """Return the methods that refuse changes, and those of `pickle`, which go past them."""
-
     def set_attribute(self: Any, name: str, value: object) -> None:
         if type(self) is cls or name in names:
             raise FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -109,8 +105,6 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, /, *, repr=True, eq=True, order=False, frozen=False, slots=False, kw_only=False):
-        """Like `dataclasses.dataclass`, at a tenth of its cost."""
-
         def define(cls):
             doc, cls.__doc__ = cls.__doc__, " "  # else the standard library writes one, from a signature
             # The standard library refuses to mix frozen and other classes.
