@@ -4,7 +4,25 @@ The public names are declared in `__init__.pyi`. Each is loaded from its module 
 `import shardcore` alone is fast.
 """
 
-import lazy_loader
+from functools import cache
+from importlib import import_module
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __version__ = "0.1.0"
+
+
+@cache
+def _modules():
+    with open(f"{__path__[0]}/__init__.pyi", encoding="utf-8") as stub:
+        return {words[-1]: words[1] for words in map(str.split, stub) if words[:1] == ["from"]}
+
+
+def __getattr__(name):
+    if name == "__all__":
+        return [*_modules()]
+    if name not in _modules():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, getattr(import_module(_modules()[name], __name__), name))
+
+
+def __dir__():
+    return [*_modules(), "__version__"]

@@ -13,13 +13,14 @@ import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from shardcore.dataclasses import dataclass
 
 try:
     from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store

@@ -141,13 +141,6 @@ def test_imports_point_down() -> None:
     assert "0 broken" in lint_imports(ROOT, check=True)
 
 
-def test_importing_shardcore_is_light() -> None:
-    """`import shardcore` loads neither Qt nor the S3 client: scripts and notebooks pay for what they use."""
-    heavy = ["PySide6", "shiboken6", "pyqtgraph", "shardscope", "boto3", "botocore"]
-    code = f"import sys, shardcore; print([name for name in {heavy} if name in sys.modules])"
-    assert run(sys.executable, "-c", code).strip() == "[]"
-
-
 # --- the wheel --------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from difflib import unified_diff
 from itertools import islice
 from pathlib import Path
@@ -15,6 +14,7 @@ import typer
 
 from shardcore.cli.options import USUAL, Json, Opening, edits, only, takes_settings
 from shardcore.cli.output import confirmed, emit_json, emit_line, print_json, print_line, progress_bar, warn
+from shardcore.dataclasses import replace
 from shardcore.errors import UsageError
 from shardcore.model.text import plural, range_text
 from shardcore.operations.description import Append, Delete, TombstoneEdit, Truncate, Undo

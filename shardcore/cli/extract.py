@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,6 +33,7 @@ from shardcore.cli.options import (
     target_of,
 )
 from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, progress_bar, stopped, warn, with_advice
+from shardcore.dataclasses import replace
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.text import plural, short, visible
 from shardcore.operations.description import ANY_SIZE, Conflict, Extract, Recover

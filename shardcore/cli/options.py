@@ -7,18 +7,17 @@ import shutil
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import MISSING, dataclass, field, is_dataclass, replace
 from enum import EnumType, StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
 import shardcore
 from shardcore.cli.output import OutputTarget, confirmed, progress_bar, warn, write_text_to
+from shardcore.dataclasses import MISSING, dataclass, field, is_dataclass, replace
 from shardcore.errors import Forbidden, FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reported_as
 from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside
@@ -536,6 +535,8 @@ def _standard_input(names: Sequence[str]) -> Iterator[Source | None]:
         return
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("standard input is a terminal: redirect a file, or pipe the output of a program")
+    from tempfile import SpooledTemporaryFile
+
     from shardcore.sources.memory import FileObjectSource
 
     with SpooledTemporaryFile(_IN_MEMORY, prefix="shardcore-") as copy:

@@ -9,11 +9,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import ConnectionFailed, FormatError, Remedy, ServerFailed, SourceError, reported_as
 from shardcore.model.text import json_values, plural, visible
 from shardcore.progress import Progress, no_progress

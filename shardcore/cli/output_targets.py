@@ -6,12 +6,12 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shardcore.cli.output import OutputTarget, progress_bar, warn
+from shardcore.dataclasses import replace
 from shardcore.errors import ShardError, UsageError, reported_as
 from shardcore.model.parallel import in_order
 from shardcore.model.text import plural

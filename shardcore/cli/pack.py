@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +37,7 @@ from shardcore.cli.output import (
     warn,
     write_text_to,
 )
+from shardcore.dataclasses import replace
 from shardcore.model.finding import Severity
 from shardcore.model.options import OptionPurpose
 from shardcore.model.text import long_size, plural, range_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import re
 import signal
@@ -359,6 +360,7 @@ def main() -> None:
         # Escape what the encoding of the terminal cannot represent.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    gc.set_threshold(50_000)  # imports create many objects and hardly any cycles
     allow_many_files(MANY_FILES)
     single_blas_thread()
     for number in ending_signals():

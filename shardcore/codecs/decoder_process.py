@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
-from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnContext, SpawnProcess
-from multiprocessing.process import BaseProcess
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shardcore.errors import (
     DEFAULT_LIMIT,
@@ -33,7 +30,11 @@ from shardcore.model.optional_packages import not_installed
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits
 from shardcore.progress import check_stopped
-from shardcore.system import WINDOWS, limit_memory
+from shardcore.system import limit_memory
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
 
 Header = dict[str, Any]
 Task = Callable[[Header, bytes], tuple[Header, bytes]]
@@ -59,45 +60,6 @@ _ROOM = 2 << 30
 """Additional address space in bytes, because libraries reserve some per thread."""
 _COPIES = 4
 """Number of copies of payload and result assumed in a decoder, for its memory limit."""
-
-
-_starting = threading.RLock()
-
-
-@contextmanager
-def _own_modules() -> Iterator[None]:
-    """Start Python processes with `PYTHONSAFEPATH`, because modules in the current folder may be hostile."""
-    with _starting:
-        before = os.environ.get("PYTHONSAFEPATH")
-        os.environ["PYTHONSAFEPATH"] = "1"
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ["PYTHONSAFEPATH"]
-            else:
-                os.environ["PYTHONSAFEPATH"] = before
-
-
-class _SafeProcess(SpawnProcess):
-    def start(self) -> None:
-        with _own_modules():
-            super().start()
-
-
-class SafeContext(SpawnContext):
-    """`spawn` context for processes that import no modules from the current folder."""
-
-    Process = _SafeProcess
-
-    def __init__(self) -> None:
-        super().__init__()
-        if not WINDOWS:
-            from multiprocessing import resource_tracker
-
-            # The resource tracker is also a process, which locks would otherwise start.
-            with _own_modules():
-                resource_tracker.ensure_running()
 
 
 class TaskRunner(Protocol):
@@ -207,6 +169,8 @@ class IsolatedDecoder:
             return self._pipe
         self._kill()
         try:
+            from shardcore.codecs.safe_processes import SafeContext
+
             context = SafeContext()
             self._pipe, theirs = context.Pipe()
             self._process = context.Process(target=_serve, args=(theirs,), name="decoder", daemon=True)

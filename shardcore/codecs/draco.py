@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.decoder_process import TaskRunner
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
 from shardcore.model.budget import charge_expanded, raised
 from shardcore.model.geometry import MeshLayout
 from shardcore.model.span import Span
 from shardcore.model.text import plural
+
+if TYPE_CHECKING:
+    from shardcore.codecs.decoder_process import TaskRunner
 
 MAGIC = b"DRACO"
 VERSION = (2, 2)

@@ -6,13 +6,13 @@ import io
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decoder_process import run_task
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, LimitExceeded, Unsupported
 from shardcore.model.optional_packages import optional
 from shardcore.model.span import Span

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import SHOWN_LIMIT, decompress_shown, decompress_stream
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import (
     DEFAULT_LIMIT,
     BadChecksum,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from shardcore.codecs.decompress import GZIP_MAGIC
@@ -18,6 +17,7 @@ from shardcore.containers.container_shard import (
     listed_node,
     section_node,
 )
+from shardcore.dataclasses import dataclass
 from shardcore.errors import DEFAULT_LIMIT, BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_expanded, charge_items
 from shardcore.model.computed_children import field_nodes

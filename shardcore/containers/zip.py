@@ -5,7 +5,6 @@ from __future__ import annotations
 import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +20,7 @@ from shardcore.containers.container_shard import (
     listed_node,
     section_node,
 )
+from shardcore.dataclasses import replace
 from shardcore.errors import BadMagic, FormatError, Unsupported
 from shardcore.model.budget import charge_items
 from shardcore.model.computed_children import Deferred, field_nodes

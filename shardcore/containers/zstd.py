@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from shardcore.codecs.decompress import ZSTD_MAGIC
 from shardcore.containers.container_shard import (
@@ -16,6 +15,7 @@ from shardcore.containers.container_shard import (
     listed_node,
     section_node,
 )
+from shardcore.dataclasses import dataclass
 from shardcore.errors import BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_items
 from shardcore.model.computed_children import Deferred, field_nodes

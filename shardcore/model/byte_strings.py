@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from shardcore.dataclasses import dataclass
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
@@ -18,7 +19,7 @@ _FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 
 _INVERSES = tuple(pow(factor, -1, 1 << 64) for factor in _FACTORS)
 
-_TABLE: U64 = np.frombuffer(secrets.token_bytes(256 * 8), np.uint64)
+_TABLE: U64 = np.frombuffer(os.urandom(256 * 8), np.uint64)
 """Random number per byte value, different in each process."""
 
 

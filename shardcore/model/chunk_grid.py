@@ -6,7 +6,6 @@ import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from types import EllipsisType
 from typing import Any, SupportsIndex
@@ -14,6 +13,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import DEFAULT_LIMIT, InvalidIndex, LimitExceeded, ShardError
 from shardcore.model.content_layout import RAW
 from shardcore.model.objects import ObjectRef

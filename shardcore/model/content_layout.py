@@ -6,12 +6,12 @@ import math
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import FormatError
 from shardcore.model.span import Span
 from shardcore.model.text import plural

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
+from shardcore.dataclasses import replace
 from shardcore.errors import ShardError, SourceError
 from shardcore.model.finding import Report
 from shardcore.model.node import Children, ExternalBytes, Node, Runs

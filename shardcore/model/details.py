@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from shardcore.dataclasses import dataclass, field
 from shardcore.model.computed_children import Grouped, RecordTable, RowRange
 from shardcore.model.data_set_nodes import PlacedChildren
 from shardcore.model.node import Node, nearest_row

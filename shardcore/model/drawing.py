@@ -7,11 +7,11 @@ window and for SVG; `as_text` writes the same drawing as text.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import UsageError
 from shardcore.model.span import Span
 from shardcore.model.text import Displayed, short

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import UsageError
 from shardcore.model.budget import Budget, budget
 from shardcore.model.span import Span

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.model.span import Span
 
 VERTEX_SIZE = 12

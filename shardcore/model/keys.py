@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from operator import index
 from pathlib import PurePath
 from typing import SupportsIndex, TypeVar
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import UsageError
 from shardcore.model.text import short
 

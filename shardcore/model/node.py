@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, field
 from shardcore.model.budget import charge_items
 from shardcore.model.record import Differs, FieldRole, Value
 from shardcore.model.span import Span

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from operator import attrgetter, index
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, field
 from shardcore.errors import ShardError, UsageError
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.computed_children import Extents

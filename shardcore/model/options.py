@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Any
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import UsageError
 from shardcore.model.text import iso_text, short
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import Truncated
 from shardcore.model.span import Span
 from shardcore.model.text import plural

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.model.computed_children import Deferred
 from shardcore.model.data_set_nodes import placed_span
 from shardcore.model.node import Children, Node

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from types import MappingProxyType
+
+from shardcore.dataclasses import dataclass
 
 MAX_SECTIONS = 64
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.text import range_text
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from numbers import Integral, Real
@@ -176,6 +175,8 @@ def shell_line(words: Iterable[str]) -> str:
 
     Empty if a word contains a zero byte or ends with a newline, which cannot be quoted in this way.
     """
+    import shlex
+
     found = [shlex.quote(word) if word.isprintable() else _printed(word) for word in words]
     return " ".join(found) if all(found) else ""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from math import lgamma
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shardcore.dataclasses import dataclass, field
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.progress import Progress

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.section import Section
 from shardcore.operations.diff import ShardDiff
 from shardcore.operations.diff_columns import CODES, ROWS, DiffKind, columns_at, stored_bytes

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import UsageError
 from shardcore.model.span import Span
 from shardcore.shards.dataset import DataSet

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import LimitExceeded, Remedy, ShardError, UsageError
 from shardcore.model.budget import Budget, budgeted, taking_operation
 from shardcore.model.data_set_nodes import placed_error, relocating

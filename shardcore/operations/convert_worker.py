@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import LimitExceeded, UsageError
 from shardcore.model.objects import ObjectRef, State
 from shardcore.operations.extraction import ExtractOptions

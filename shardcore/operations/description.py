@@ -6,12 +6,12 @@ A description loads no other part of the library that needs NumPy: completing a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shardcore.dataclasses import MISSING, dataclass, field, fields
 from shardcore.errors import DEFAULT_LIMIT
 from shardcore.model.finding import Depth
 from shardcore.model.keys import Key

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.content_hash import sha256_of
+from shardcore.dataclasses import dataclass, field
 from shardcore.errors import ShardError, raise_if_ended
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Value

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.byte_strings import ByteStrings, unlike
 from shardcore.model.objects import ObjectColumns, Objects, State, in_states
 from shardcore.progress import Progress, no_progress

@@ -7,11 +7,11 @@ import getpass
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import SourceChanged, UsageError, reported_as
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import Key, several

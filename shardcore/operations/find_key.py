@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import KeyAbsent, NotAShard, ShardError, SourceError, UsageError
 from shardcore.model.budget import operation
 from shardcore.model.keys import Key, several

@@ -10,12 +10,12 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import (
     FormatError,
     LimitExceeded,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 
+from shardcore.dataclasses import dataclass
+from shardcore.dataclasses import field as dataclass_field
 from shardcore.model.node import Children, Node
 from shardcore.model.record import Value
 from shardcore.model.section import Section
@@ -17,7 +17,7 @@ from shardcore.model.section import Section
 MAX_LENGTH = 400
 MAX_DEPTH = 40
 
-_TOKEN = re.compile(
+_TOKEN = (
     r"\s*(?:(?P<hex>0[xX][0-9a-fA-F_]+)|(?P<number>\d{1,3}(?:,\d{3})+(?![\d_])|\d[\d_]*)(?P<unit>[KMGTPE]i?B?\b)?"
     r"|(?P<quoted>\$?\"[^\"]*\")|(?P<name>\$?[A-Za-z_][\w.\[\]]*)|(?P<sign>[-+*/%()])|(?P<bad>\S))"
 )
@@ -95,7 +95,7 @@ class _Parser:
             raise GotoError(f"longer than {MAX_LENGTH} characters", MAX_LENGTH)
         self.places = places
         self.tokens: list[tuple[str, str, int]] = []
-        for match in _TOKEN.finditer(text):
+        for match in re.finditer(_TOKEN, text):
             kind = match.lastgroup or "bad"
             if kind == "unit":
                 kind = "number"

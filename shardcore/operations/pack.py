@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import SourceError, UsageError
 from shardcore.model.budget import taking_operation
 from shardcore.model.finding import Depth, Report

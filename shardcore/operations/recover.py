@@ -8,11 +8,11 @@ import marshal
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, overload
 
+from shardcore.dataclasses import dataclass, fields, replace
 from shardcore.errors import (
     Cancelled,
     LimitExceeded,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain, islice, product
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decoder_process import IsolatedDecoder
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import ShardError, UsageError, raise_if_ended
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from functools import wraps
 from itertools import chain
 from operator import attrgetter
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import replace
 from shardcore.errors import (
     FormatError,
     KeyAbsent,
@@ -32,7 +32,6 @@ from shardcore.model.data_set_nodes import placed, placed_error, placed_span, re
 from shardcore.model.finding import Depth, Report
 from shardcore.model.node import Node
 from shardcore.model.objects import LazyObjects, ObjectRef, Objects, inside_member, located
-from shardcore.model.parallel import in_order
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import plural, short
 from shardcore.model.usage import Load, LoadSource, Share, Use
@@ -397,6 +396,8 @@ class DataSet(Shard, Arrays):
                 if source_lost(error):
                     raise placed_error(error, place[1].name) from None
                 return error
+
+        from shardcore.model.parallel import in_order
 
         return in_order(lambda place: (place[1], done(place)), enumerate(self.arriving()), self.jobs)
 

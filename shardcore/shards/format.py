@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from shardcore.dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     from shardcore.model.options import Option, OptionPurpose

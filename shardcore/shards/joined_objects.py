@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.node import Children, Node
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, located

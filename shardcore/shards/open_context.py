@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.keys import KeyForm

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.model.budget import budgeted, operation
 from shardcore.model.inside_path import InsidePath, InsideStep, split_inside

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import ShardError
 from shardcore.sources.base import FAR_GAP, merged
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, field
 from shardcore.errors import DEFAULT_LIMIT, ShardError, raise_if_ended
 from shardcore.model.finding import ContentBudget
 from shardcore.model.objects import ObjectRef, State, in_states

@@ -17,7 +17,6 @@ from collections.abc import (
     ValuesView,
 )
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from types import EllipsisType, MappingProxyType
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, ParamSpec, Protocol, 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, NotAnArray, ShardError, SourceError, Unsupported, UsageError
 from shardcore.model.budget import UNFORESEEN, OverBudget, budgeted, count_source, unforeseen

@@ -6,7 +6,6 @@ Arguments and results can be pickled and do not refer to the shard. See `Work` f
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.content_hash import sha256_of
+from shardcore.dataclasses import dataclass, field
 from shardcore.errors import Remedy, ShardError, SourceError, ends_reading, raise_if_ended
 from shardcore.model.data_set_nodes import placed_report, placed_span
 from shardcore.model.finding import Depth, Finding, Findings, Report

@@ -6,12 +6,12 @@ import math
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import replace
 from shardcore.errors import NoSuchObject, ShardError, raise_if_lost
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
 from shardcore.model.content_layout import RAW, part_at

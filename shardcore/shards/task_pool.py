@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from enum import Enum
 from functools import cache, cached_property, partial
 from importlib import import_module
@@ -24,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from shardcore.codecs.decoder_process import SafeContext
+from shardcore.codecs.safe_processes import SafeContext
+from shardcore.dataclasses import replace
 from shardcore.errors import (
     BudgetSpent,
     Cancelled,

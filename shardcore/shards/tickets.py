@@ -7,10 +7,10 @@ import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import ShardError, UsageError, detached
 from shardcore.model.budget import budgeted
 from shardcore.model.text import short, without_secrets

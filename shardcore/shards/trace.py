@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from importlib import import_module
 from string import Formatter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, Remedy, ShardError
 from shardcore.model.data_set_nodes import placed_span
 from shardcore.model.objects import ObjectRef, State

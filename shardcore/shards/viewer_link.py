@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, LayerUnchosen, UsageError
 from shardcore.model.text import visible
 from shardcore.sources.remote.address import parse_address

@@ -8,10 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Self, TypeVar
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, raise_unless_absent
 from shardcore.model.budget import charge_read
 from shardcore.model.span import Span

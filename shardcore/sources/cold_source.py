@@ -8,8 +8,8 @@ from __future__ import annotations
 import builtins
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.model.span import Span
 from shardcore.model.text import plural

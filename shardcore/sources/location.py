@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
 
+from shardcore.dataclasses import replace
 from shardcore.errors import SourceError, StoreUntrusted, UsageError, says_absent
 from shardcore.model.text import visible
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source

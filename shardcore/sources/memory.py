@@ -6,12 +6,14 @@ import builtins
 import threading
 from collections.abc import Mapping
 from functools import cached_property
-from tempfile import SpooledTemporaryFile
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from shardcore.errors import SourceError, UsageError, reported_as
 from shardcore.model.span import Span
 from shardcore.sources.base import Entry, Folder, Source, check_name
+
+if TYPE_CHECKING:
+    from tempfile import SpooledTemporaryFile
 
 
 class BytesSource(Source):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import LimitExceeded, SourceChanged, UsageError
 from shardcore.model.span import union
 from shardcore.model.text import ends_text, plural

@@ -11,12 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import ExternalMissing, KeyAbsent, ShardError, SourceError, raise_if_ended
 from shardcore.model.finding import Depth, Finding, Report, Severity
 from shardcore.model.objects import ObjectRef, State, in_states

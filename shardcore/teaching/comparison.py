@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import ShardError, UsageError
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span

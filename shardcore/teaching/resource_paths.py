@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
+
+from shardcore.dataclasses import dataclass
 
 _PACKAGE = Path(__file__).parent.parent
 

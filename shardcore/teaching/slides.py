@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import PurePath
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.model.drawing import Drawing, Item, Ruler, Table, Tone
 from shardcore.model.node import Node
 from shardcore.model.section import Section

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone
 from shardcore.model.record import FieldRole
 from shardcore.model.section import Section, SectionRole

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from shardcore.dataclasses import dataclass, field
 from shardcore.model.options import Option, OptionPurpose, OptionType
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 from shardcore.codecs.content_hash import sha256_of
+from shardcore.dataclasses import dataclass
 from shardcore.errors import Remedy, SourceChanged, SourceError, UsageError, reported_as
 from shardcore.model.text import iso_text
 from shardcore.progress import Progress, no_progress

@@ -11,11 +11,11 @@ import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Any
 
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.model.text import grouped_digits, plural
 from shardcore.sources.location import local_path

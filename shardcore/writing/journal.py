@@ -25,12 +25,12 @@ import json
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby, pairwise
 from pathlib import Path
 from typing import IO, Any
 
 from shardcore.codecs.json_text import parse_json
+from shardcore.dataclasses import dataclass
 from shardcore.errors import (
     BadChecksum,
     FormatError,

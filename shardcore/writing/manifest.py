@@ -7,13 +7,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, SourceError, UsageError, reported_as
 from shardcore.model.objects import NoObjects
 from shardcore.model.options import Option

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.objects import Objects
 from shardcore.model.section import Section
 

@@ -6,11 +6,11 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, ShardError, SourceError, UsageError, reported_as
 from shardcore.model.finding import Findings
 from shardcore.model.text import plural, shell_line, typed

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, BinaryIO, ClassVar, Protocol, Self
 
 import numpy as np
 
+from shardcore.dataclasses import dataclass, field
 from shardcore.errors import Remedy, SourceError, UsageError, reason_of
 from shardcore.model.keys import Key, KeyForm
 from shardcore.model.options import Option, OptionPurpose, read_options

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from operator import attrgetter, itemgetter
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore import Finding, Section, Severity, Source, Span
+from shardcore.dataclasses import dataclass
 from shardcore.operations.notes import Note
 from shardcore.operations.search import MAX_HITS, NO_HITS, ContentHit, HitColumns, Searched, search
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Node, Runs, Section, Source, Span, Truncated
+from shardcore.dataclasses import dataclass, replace
 from shardcore.progress import Progress
 from shardcore.sources.base import read_pieces
 from shardscope.session.display_text import error_text

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 from urllib.parse import unquote
 
 from shardcore import RemoteOptions, ShardError, UsageError
+from shardcore.dataclasses import dataclass, replace
 from shardcore.sources.remote.address import Address, parse_address
 
 REMEMBERED = ("endpoint_url", "region", "profile", "requester_pays", "addressing")

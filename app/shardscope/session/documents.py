@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -25,6 +24,7 @@ from shardcore import (
     StoreUntrusted,
     UsageError,
 )
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import LargeRead
 from shardcore.model.budget import count_source
 from shardcore.sources.base import at_most

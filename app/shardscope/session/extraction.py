@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore import ObjectColumns, ObjectRef, Remedy, Shard, ShardError, SourceChanged, State
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.model.objects import in_states
 from shardcore.model.text import plural
 from shardcore.operations.extraction import MANIFEST, ExtractOptions, Names, extract_objects, files_of

@@ -9,7 +9,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Any
 
@@ -17,6 +16,7 @@ import shiboken6
 from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, Signal
 
 from shardcore import Cancelled
+from shardcore.dataclasses import dataclass, field
 from shardcore.model.budget import budgeted
 from shardcore.progress import stopped_by
 from shardcore.sources.base import ReadPriority, wanted

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError, Span, UsageError
+from shardcore.dataclasses import replace
 from shardcore.operations.cold_cost import ColdTrace, cold_trace
 from shardcore.operations.references import references_to
 from shardcore.shards.trace import ABSENT

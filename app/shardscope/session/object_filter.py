@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from shardcore import (
     UsageError,
 )
 from shardcore.codecs.content_hash import sha256_of
+from shardcore.dataclasses import dataclass
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress

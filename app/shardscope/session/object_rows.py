@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore import DataSet, Objects, Shard, State, UsageError
+from shardcore.dataclasses import dataclass
 from shardcore.progress import Progress, no_progress
 from shardscope.session.object_filter import NO_ROWS, STATES, STEP, Rows, SomeRows, compact, exact_rows, parse, steps
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from shardcore import (
     UsageError,
     open_inside,
 )
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.model.details import SHOWN_OPTIONS, OpenedWith
 from shardcore.model.inside_path import (
     InsidePath,

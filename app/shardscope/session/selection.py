@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 from shardcore import Node, ObjectRef, Shard, ShardError, Span, Step, Trace
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.model.node import named, nearest_row
 from shardcore.model.span import SourceName
 from shardcore.operations.cold_cost import ColdTrace

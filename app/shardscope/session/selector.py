@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Node, Span
+from shardcore.dataclasses import replace
 from shardscope.session.display_text import error_text
 from shardscope.session.documents import Documents
 from shardscope.session.selection import Selection, resolve

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Depth, Objects, Report, Shard, SourceError, UsageError, detect, open_inside
+from shardcore.dataclasses import replace
 from shardcore.model.inside_path import InsideStep
 from shardcore.model.text import short
 from shardcore.shards.format import Format

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -30,6 +29,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import DataSet, Shard
+from shardcore.dataclasses import dataclass
 from shardscope.learning.drawings.drawing_request import LEAST_WIDTH
 from shardscope.session.session import Session
 from shardscope.shell.bars import close_button

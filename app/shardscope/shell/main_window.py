@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, QSize, Signal
 from PySide6.QtGui import (
@@ -20,7 +21,6 @@ from PySide6.QtWidgets import QApplication, QMainWindow
 
 from shardcore import Depth
 from shardcore.teaching import resource_paths
-from shardscope.learning.comparison import CompareFormats
 from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.display_text import set_decimal
 from shardscope.session.jobs import Jobs
@@ -56,7 +56,6 @@ from shardscope.shell.teaching import Teaching, about_box
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import THEMES, Settings
 from shardscope.tasks.connect import ConnectTask
-from shardscope.tasks.find_key import FindKeyTask
 from shardscope.tasks.new_shard.new_shards import NewShards
 from shardscope.views.activity import Transfers
 from shardscope.views.diff.window import CompareShards
@@ -72,6 +71,10 @@ from shardscope.views.trace.panel import TracePanel
 from shardscope.widgets import fonts, playback, theme
 from shardscope.widgets.accessible_roles import install_roles
 from shardscope.widgets.save_picture import ask_picture
+
+if TYPE_CHECKING:
+    from shardscope.learning.comparison import CompareFormats
+    from shardscope.tasks.find_key import FindKeyTask
 
 Key = QKeySequence.StandardKey
 
@@ -210,8 +213,7 @@ class MainWindow(QMainWindow):
         self.connecting = ConnectTask(session, settings, self)
         self.opening = FileOpener(session, settings, self.connecting, self)
         self.ways, self.diffing = OpenAs(session, notices, self), CompareShards(session, self)
-        self.new_shards, self.comparing = NewShards(session, settings, self), CompareFormats(self.jobs, self)
-        self.finding = FindKeyTask(session, settings, self)
+        self.new_shards = NewShards(session, settings, self)
         self.extraction_notices = ExtractionNotices(self.objects.actions_.extracting, session, notices, self)
         sandbox = self.panels.panel(SandboxPanel)
         self.sandbox_shell = SandboxShell(session, sandbox, self.hex, notices, self.panels, self)
@@ -230,8 +232,7 @@ class MainWindow(QMainWindow):
         self.changing = EditShell(
             session, self.hex, self.objects, numbers, self.sandbox_shell, notices, self.line, self
         )
-        compare = self.comparing.show
-        self.teaching = Teaching(session, self.panels, self.hex, notices, settings, compare, self)
+        self.teaching = Teaching(session, self.panels, self.hex, notices, settings, self.compare_formats, self)
         pack, salvage = self.new_shards.ask_new, self.sandbox_shell.actions.salvage
         self.troubles = ErrorNotices(
             session, notices, self.ways, self.connecting, self.opening, self.hex.view.setFocus, pack, salvage
@@ -247,6 +248,18 @@ class MainWindow(QMainWindow):
                 DropTarget.PACK: self.new_shards.ask_new,
             },
         )
+
+    @cached_property
+    def comparing(self) -> CompareFormats:
+        from shardscope.learning.comparison import CompareFormats
+
+        return CompareFormats(self.jobs, self)
+
+    @cached_property
+    def finding(self) -> FindKeyTask:
+        from shardscope.tasks.find_key import FindKeyTask
+
+        return FindKeyTask(self.session, self.settings, self)
 
     def _make_actions(self) -> None:
         self.actions_ = WindowActions(self.session, self)
@@ -282,7 +295,7 @@ class MainWindow(QMainWindow):
             (welcome.folder_button.clicked, actions["open_folder"].trigger),
             (welcome.address_button.clicked, actions["open_address"].trigger),
             (welcome.new_button.clicked, self.new_shards.new.trigger),
-            (welcome.compare_button.clicked, lambda _: self.comparing.show()),
+            (welcome.compare_button.clicked, lambda _: self.compare_formats()),
             (welcome.chosen, opening.open),
             (welcome.samples.preview_requested, lambda uri: opening.open_then(uri, self.links.preview_first)),
             (welcome.samples.learn_requested, lambda uri: opening.open_then(uri, self.teaching.learn_opened)),
@@ -371,6 +384,12 @@ class MainWindow(QMainWindow):
         for drag in (self.drag_out, self.drag_nodes, self.panels.panel(PreviewPanel).drag):
             drag.close()
         super().closeEvent(event)
+
+    def compare_formats(self) -> None:
+        self.comparing.show()
+
+    def find_key(self) -> None:
+        self.finding.ask()
 
     def stop_jobs(self) -> None:
         self.jobs.cancel_where(lambda job: bool(job.title))
@@ -511,7 +530,7 @@ def _tools_menu(w: MainWindow) -> Menu:
             objects.check,
             LINE,
             objects.trace,
-            MenuEntry("find_key", "Find &key in folder…", w.finding.ask, "Ctrl+Shift+K"),
+            MenuEntry("find_key", "Find &key in folder…", w.find_key, "Ctrl+Shift+K"),
             MenuEntry("load_index", "Load &index", session.index.want, enabled=INDEX_MISSING),
             MenuEntry("stop", "&Stop all jobs", w.stop_jobs, "Ctrl+."),
             LINE,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, Depth, Report, Severity, Shard, Span
+from shardcore.dataclasses import replace
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import plural
 from shardcore.shards.format import Format

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
@@ -32,6 +31,7 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.text import shown
 from shardscope.session.display_text import cut_middle
 from shardscope.session.documents import titles

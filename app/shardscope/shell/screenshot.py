@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QEventLoop, QSize, QTimer
@@ -12,6 +11,7 @@ from PySide6.QtGui import QImage, QImageWriter
 from PySide6.QtWidgets import QApplication, QWidget
 
 from shardcore import Depth, RemoteOptions, Span
+from shardcore.dataclasses import dataclass
 from shardcore.model.text import plural
 from shardscope.session.session import IndexState, OpenFailure
 from shardscope.shell.main_window import MainWindow

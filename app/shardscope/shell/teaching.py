@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import PySide6
@@ -15,6 +14,7 @@ from shiboken6 import delete
 
 import shardcore
 from shardcore import Shard
+from shardcore.dataclasses import replace
 from shardcore.shards.registry import FORMATS
 from shardcore.teaching.lessons.lesson import Lesson, Show
 from shardcore.teaching.lessons.lesson_list import lessons, lessons_of, missions, read_lesson

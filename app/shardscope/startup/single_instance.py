@@ -17,7 +17,6 @@ import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from shardcore import Span, UsageError
+from shardcore.dataclasses import dataclass
 from shardcore.model.inside_path import split_inside
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.location import local_path

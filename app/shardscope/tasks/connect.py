@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
 
 from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
@@ -21,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Folder, RemoteOptions, RequestLog, Shard, ShardError, Source, StoreUntrusted, UsageError
+from shardcore.dataclasses import dataclass, replace
 from shardcore.model.text import plural, size_text
 from shardcore.shards.registry import folder_marks
 from shardcore.shards.viewer_link import Layer, layer_address, layers_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import source_lost
 from shardcore.model.options import Option, OptionType
 from shardcore.model.text import plural, shown, size_text

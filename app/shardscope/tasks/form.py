@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -28,6 +27,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import FormatError, UsageError
 from shardcore.codecs.json_text import parse_json
+from shardcore.dataclasses import replace
 from shardcore.model.options import Option, OptionType
 from shardcore.model.text import iso_text
 from shardcore.operations.description import Setting, settings_of

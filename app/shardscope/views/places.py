@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
@@ -41,6 +40,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, DataSet, Folder, Member, RemoteOptions, Shard, SourceError, Span
+from shardcore.dataclasses import dataclass
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural, shell_line, shown, typed
 from shardcore.shards.registry import all_formats

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
@@ -14,6 +13,7 @@ from PySide6.QtGui import QActionGroup, QColor, QHideEvent, QPainter, QPaintEven
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QStyle, QStyleOptionViewItem, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import RequestLog, SectionRole, Shard, Span
+from shardcore.dataclasses import dataclass
 from shardcore.model.span import SourceName
 from shardcore.model.text import ends_text, plural, size_text
 from shardcore.sources.base import ReadPurpose

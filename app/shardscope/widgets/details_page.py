@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from html import escape
 
@@ -22,6 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QSizePolicy
 
 from shardcore import SectionRole, Span
+from shardcore.dataclasses import dataclass
 from shardcore.model.node import ExternalBytes
 from shardcore.model.text import shown_lines
 from shardscope.widgets import theme

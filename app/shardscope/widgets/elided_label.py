@@ -15,9 +15,9 @@ from shardcore.model.text import shown
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.plain_text import tip
 
-_WORD = re.compile(r"[\w,.]+")
-_NUMBER = re.compile(r"\d[\d,.]*|0x[0-9a-f]+")
-_KEY = re.compile(r"\d{5,}|[0-9a-f]{16,}|[a-z]+(?:_[a-z]+)+")
+_WORD = r"[\w,.]+"
+_NUMBER = r"\d[\d,.]*|0x[0-9a-f]+"
+_KEY = r"\d{5,}|[0-9a-f]{16,}|[a-z]+(?:_[a-z]+)+"
 
 
 def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> str:
@@ -28,10 +28,10 @@ def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> s
         return text
     kept = seen.removesuffix("…")
     # A key may begin with digits; a word with letters is not a number.
-    for word in _WORD.finditer(text):
-        if word.start() <= len(kept) < word.end() and _KEY.fullmatch(word[0]):
+    for word in re.finditer(_WORD, text):
+        if word.start() <= len(kept) < word.end() and re.fullmatch(_KEY, word[0]):
             return metrics.elidedText(text[: word.end()], Qt.TextElideMode.ElideMiddle, wide)  # type: ignore[arg-type]
-        if word.start() < len(kept) < word.end() and _NUMBER.fullmatch(word[0].rstrip(",.")):
+        if word.start() < len(kept) < word.end() and re.fullmatch(_NUMBER, word[0].rstrip(",.")):
             kept = kept[: word.start()]
     return f"{kept.rstrip()}…" if seen else ""
 

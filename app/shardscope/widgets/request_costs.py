@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.text import plural, size_text
 
 GIGABYTE = 1_000_000_000

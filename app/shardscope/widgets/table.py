@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -30,6 +29,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.text import shown
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce

@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from string import Template
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from PySide6.QtGui import QBrush, QColor, QFont, QPalette, QPen
 from PySide6.QtWidgets import QApplication, QHeaderView, QWidget
 
 from shardcore import FieldRole, SectionRole
+from shardcore.dataclasses import dataclass
 from shardcore.model.section import SECTION_LETTERS as SECTION_LETTERS  # noqa: PLC0414 - painters take it from here
 from shardcore.teaching import resource_paths
 from shardscope.widgets import fonts as type_

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -29,6 +28,7 @@ from shardcore.codecs.xet.xorb_layout import (
     write_info,
     write_u24,
 )
+from shardcore.dataclasses import dataclass
 from shardcore.model.section import Section, SectionRole
 
 COMPRESSIONS: dict[str, tuple[Scheme, ...]] = {

@@ -8,7 +8,6 @@ declared length.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.decompress import Codec, decompress
 from shardcore.codecs.xet import native
 from shardcore.codecs.xet.hashes import SIZE, HashArray
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, Unsupported
 from shardcore.model.record import Differs, Field, FieldRole, Record
 from shardcore.model.span import Span

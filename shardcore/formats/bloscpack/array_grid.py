@@ -6,12 +6,12 @@ Chunks divide the stored order, so only the slowest axis is divided: the first i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import replace
 from shardcore.errors import DEFAULT_LIMIT, FormatError, ShardError
 from shardcore.formats.bloscpack.lookup import ALL
 from shardcore.model.chunk_grid import ElementLocation, GridCell, VoxelBox

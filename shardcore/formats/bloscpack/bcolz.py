@@ -9,12 +9,12 @@ The files are Bloscpack version 1 with one chunk each; every chunk but the last 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any
 
 from shardcore.codecs.json_text import parse_json
+from shardcore.dataclasses import dataclass
 from shardcore.errors import ExternalMissing, FormatError
 from shardcore.formats.bloscpack.metadata import MAX_DIMENSIONS, parse_dtype
 from shardcore.model.content_layout import ArrayLayout, is_length

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import parse_json
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, ShardError, Unsupported, raise_if_lost
 from shardcore.formats.bloscpack.bcolz import (
     ATTRS,

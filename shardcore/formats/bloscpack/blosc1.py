@@ -12,7 +12,6 @@ decompression.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress_stream
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, CODECS, STREAM_LENGTH, Flag
 from shardcore.model.budget import charge_expanded

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from itertools import chain, islice, pairwise, takewhile
@@ -15,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError, SourceError, Unsupported, detached
 from shardcore.formats.bloscpack.blosc1 import (
     DEFAULT_LIMIT,

@@ -17,13 +17,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import UsageError
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, VERSION, ChunkHeader, blosc, write_chunk_header
 from shardcore.formats.bloscpack.content import LARGE_CHUNK

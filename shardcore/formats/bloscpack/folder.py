@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import replace
 from shardcore.errors import KeyAbsent, NotAShard, ShardError, raise_if_lost
 from shardcore.formats.bloscpack.bcolz import ROOTDIRS, SIZES, STORAGE, is_column, is_table
 from shardcore.formats.bloscpack.bcolz_dataset import BcolzColumnFolder, BcolzTable

@@ -11,13 +11,13 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntFlag
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import BadChecksum, BadMagic, FormatError, Truncated, Unsupported
 from shardcore.model.objects import State
 from shardcore.model.pointer_table import PointerTable

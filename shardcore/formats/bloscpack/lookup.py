@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.bloscpack.blosc1 import ChunkMap, map_chunk
 from shardcore.formats.bloscpack.content import Stored

@@ -8,13 +8,13 @@ from __future__ import annotations
 import ast
 import io
 import zlib
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from shardcore.codecs import decompress as payload
 from shardcore.codecs.json_text import FREE, parse_json
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, ShardError, Truncated, Unsupported, UsageError
 from shardcore.formats.bloscpack.layout import CHECKSUMS, METADATA_HEADER, Checksum, checksum
 from shardcore.model.content_layout import ArrayLayout, is_length

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import replace
 from shardcore.errors import FormatError
 from shardcore.formats.bloscpack.blosc1 import (
     ChunkHeader,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import replace
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.formats.bloscpack.blosc1 import map_chunk
 from shardcore.formats.bloscpack.chunks import read_offsets

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from shardcore.dataclasses import replace
 from shardcore.errors import KeyAbsent
 from shardcore.formats.bloscpack.bcolz import file_span
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, METADATA_HEADER, UNKNOWN, blosc_header_span

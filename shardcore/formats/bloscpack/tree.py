@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import structure
+from shardcore.dataclasses import replace
 from shardcore.errors import ShardError, raise_if_lost
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap, map_chunk, read_chunk_header
 from shardcore.formats.bloscpack.file import BloscpackFile

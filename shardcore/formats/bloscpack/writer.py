@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.array_headers import NPY_MAGIC, npy_layout
 from shardcore.codecs.json_text import FREE, parse_json
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import FormatError, ShardError, SourceError, Unsupported, UsageError, reported_as
 from shardcore.formats.bloscpack.content import THREADS
 from shardcore.formats.bloscpack.file_writer import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError
 from shardcore.formats.des import layout
 from shardcore.formats.des.walk_entries import EntryShape, EntryWalk, Positions, ShapeV1, ShapeV1Short, ShapeV2, walk

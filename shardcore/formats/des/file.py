@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -228,6 +227,8 @@ class DesFile:
 
     def _bigfile_pieces(self, row: int, limit: int | None) -> Iterator[bytes]:
         """Yield the content of a BigFile; its sha256 is compared only after the last piece (BadChecksum)."""
+        import hashlib
+
         digest = hashlib.sha256()
         with self.open_bigfile(row, limit) as source:
             for piece in read_pieces(source, 0, source.size):

@@ -7,13 +7,13 @@ length between its records; the `ENTRY` tuples give their order.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import FREE, parse_json
+from shardcore.dataclasses import dataclass
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.model.record import Differs, Field, FieldRole, Record
 from shardcore.model.section import Part, Section, SectionRole, laid_out

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from shardcore.codecs.content_hash import sha256_of
+from shardcore.dataclasses import dataclass
 from shardcore.errors import ExternalMissing, FormatError, KeyAbsent
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES

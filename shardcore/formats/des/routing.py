@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from shardcore.codecs.json_text import USUAL, parse_json, structure_fault
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.des.layout import BIGFILES, RETENTION
 from shardcore.model.span import Span

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
 from functools import partial
 from heapq import merge
 from typing import Any
@@ -24,6 +23,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import LZ4_MAGIC, ZSTD_MAGIC, decompress_stream, lz4_end, zstd_end
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import BadChecksum, FormatError, ShardError, raise_if_ended
 from shardcore.formats.des import layout
 from shardcore.formats.des.entries import Entries

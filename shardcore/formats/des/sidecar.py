@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from shardcore.codecs.json_text import JsonLimits, parse_json
+from shardcore.dataclasses import dataclass, field
 from shardcore.errors import (
     ExternalMissing,
     Forbidden,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.codecs.json_text import parse_json
+from shardcore.dataclasses import dataclass
 from shardcore.errors import KeyAbsent, Remedy, UsageError
 from shardcore.formats.des import sidecar
 from shardcore.formats.des.file import DesFile

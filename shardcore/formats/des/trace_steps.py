@@ -5,9 +5,9 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
+from shardcore.dataclasses import replace
 from shardcore.errors import FormatError
 from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INDEX_HEAD
 from shardcore.formats.des.lookup import (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.content_hash import sha256_of
+from shardcore.dataclasses import dataclass
 from shardcore.errors import ExternalMissing, FormatError, LimitExceeded
 from shardcore.formats.des.entries import Rows
 from shardcore.formats.des.file import DesFile

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from array import array
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.formats.des import layout
 from shardcore.model.record import Record
 from shardcore.model.text import plural

@@ -5,9 +5,9 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
+from shardcore.dataclasses import replace
 from shardcore.errors import (
     FormatError,
     NotAShard,
@@ -23,7 +23,6 @@ from shardcore.formats.des.lookup import Copy
 from shardcore.formats.des.routing import MAX_ZONES, Route, ShardName, Uid, Zone, Zones, looks_like_zones
 from shardcore.formats.des.sidecar import shard_of_sidecar
 from shardcore.model.finding import Depth, Findings, Report
-from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import plural
@@ -195,6 +194,8 @@ class DesZones(DesDataSet):
         self._by_zone: OnceEach[str, dict[str, list[str]]] = OnceEach()
 
     def _list_all(self) -> Sequence[Member]:
+        from shardcore.model.parallel import in_order
+
         with closing(in_order(self._members_in, sorted(self._where.zones), self.jobs)) as found:
             return [member for members in found for member in members]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, as_rows, chunk_hash, to_text, to_texts
+from shardcore.dataclasses import dataclass
 from shardcore.errors import BadChecksum, ExternalMissing, FormatError, ShardError, raise_if_lost
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.layout import (

@@ -6,7 +6,6 @@ sequential; the rest is vectorised. An incomplete section keeps its complete blo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, HashArray, to_text, words
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import FormatError
 from shardcore.formats.mdb.layout import (
     BLOCKS,

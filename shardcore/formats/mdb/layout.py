@@ -8,7 +8,6 @@ those of the specification, or of the reference source for bytes that the specif
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from itertools import pairwise
 from typing import Any
@@ -29,6 +28,7 @@ from shardcore.codecs.xet.hashes import (
     tree_root,
     tree_roots,
 )
+from shardcore.dataclasses import dataclass
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.model.record import Differs, Field, FieldRole, Record
 from shardcore.model.section import Part, Section, SectionRole

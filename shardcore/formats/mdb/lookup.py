@@ -7,7 +7,6 @@ Without: walk the section once. Under an HMAC key, a chunk hash is keyed first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, as_rows, from_text, text_of_key, to_text, truncated
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, KeyAbsent, ShardError, Truncated, UsageError, raise_if_lost, shown_key
 from shardcore.formats.mdb.content import ContentFact, content_facts
 from shardcore.formats.mdb.file import MdbFile

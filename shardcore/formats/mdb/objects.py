@@ -6,13 +6,13 @@ The shard contains only recipes; the bytes are in xorbs, so all objects except e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import HashArray, to_text, to_texts
+from shardcore.dataclasses import dataclass
 from shardcore.errors import Truncated
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.index import MdbIndex

@@ -6,9 +6,9 @@ A file is recovered from its xorbs, checked by its hashes, or else as its recipe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
+from shardcore.dataclasses import replace
 from shardcore.errors import ExternalMissing, ShardError, SourceError, raise_if_lost
 from shardcore.formats.mdb.content import recipe_pieces
 from shardcore.formats.mdb.layout import CHUNK, FILE, FOOTER_SIZE, HEADER, HEADER_VERSION, TAG

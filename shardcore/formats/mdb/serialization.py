@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, from_text, keyed, words
 from shardcore.codecs.xet.xorb_builder import PackedXorb
+from shardcore.dataclasses import dataclass
 from shardcore.formats.mdb.index import I64, block_sums, running
 from shardcore.formats.mdb.layout import (
     BOOKEND,

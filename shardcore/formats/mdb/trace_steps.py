@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from shardcore.codecs.xet.hashes import ZERO, to_text
+from shardcore.dataclasses import replace
 from shardcore.formats.mdb.content import ChunksFound, ChunksMissing, ContentRead, EmptyFile, MoreSegments
 from shardcore.formats.mdb.layout import CHUNK, FILE, RECORD_SIZE, section_name
 from shardcore.formats.mdb.lookup import AnyShard, Keyed, Matched, OtherHash, Retried, TableSearched, Walked, Wanted

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.decoder_process import TaskRunner, run_task
 from shardcore.codecs.images import decode_samples, picture_header
+from shardcore.dataclasses import replace
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError, raise_if_lost
 from shardcore.formats.neuroglancer.info import DATA_TYPES, KeySpace, VolumeScale, parse_info
 from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode, encode_many

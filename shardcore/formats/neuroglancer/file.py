@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain, islice, pairwise, repeat
 
@@ -18,6 +17,7 @@ from shardcore.codecs.decompress import (
     decompress_shown,
     decompress_stream,
 )
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError, detached
 from shardcore.formats.neuroglancer.index import IndexLevels, MinishardTable, read_batches
 from shardcore.formats.neuroglancer.info import SpaceKind

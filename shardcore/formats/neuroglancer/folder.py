@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from contextlib import closing
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import (
     Forbidden,
     FormatError,
@@ -57,7 +57,6 @@ from shardcore.model.finding import Depth, Finding, Report, Severity
 from shardcore.model.keys import NUMBERS
 from shardcore.model.node import Node
 from shardcore.model.objects import NoObjects, Objects
-from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import plural, visible
@@ -429,6 +428,8 @@ def _members(folder: Folder, origin: Origin, jobs: int = 1) -> Sequence[Member]:
 
 def _probe_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member]:
     """Return the existing shards of a folder that cannot be listed; one request per possible name."""
+    from shardcore.model.parallel import in_order
+
     spec = origin.spec
     if spec.shards > MOST_TRIED:
         text = f"{folder.uri} cannot be listed, and may have {plural(spec.shards, 'shard')}: look up single keys"

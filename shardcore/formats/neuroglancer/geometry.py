@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.draco import MAGIC as DRACO
 from shardcore.codecs.draco import Fragment
+from shardcore.dataclasses import replace
 from shardcore.errors import FormatError, Truncated, Unsupported
 from shardcore.formats.neuroglancer.info import SpaceKind, info_members
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest

@@ -7,13 +7,13 @@ its error; the others stay readable.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from shardcore.codecs.decompress import decompress
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.neuroglancer.layout import (
     ENTRY_SIZE,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from shardcore.codecs.decompress import GZIP_MAGIC, decompress
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.neuroglancer.index import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.layout import (

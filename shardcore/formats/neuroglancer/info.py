@@ -10,13 +10,13 @@ import functools
 import math
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from shardcore.codecs.json_text import JsonLimits, parse_json, whole_number
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, SourceError
 from shardcore.formats.neuroglancer.morton import check_grid, decode, grid_of
 from shardcore.formats.neuroglancer.sharding import IDENTITY, SHARDING_TYPE, ShardingSpec

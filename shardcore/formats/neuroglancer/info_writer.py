@@ -7,12 +7,12 @@ import math
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, UsageError, failed, reported_as
 from shardcore.formats.neuroglancer.info import (
     BESIDE,

@@ -6,7 +6,6 @@ import contextlib
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -14,6 +13,7 @@ from typing import Any
 
 from shardcore.codecs.decompress import decompress_stream
 from shardcore.codecs.json_text import parse_json
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, ShardError, SourceError, UsageError
 from shardcore.formats.neuroglancer.chunks import ENDINGS, MANIFEST, cell_key, chunk_key, plain_name
 from shardcore.formats.neuroglancer.info import (

@@ -6,7 +6,6 @@ From the pages "Sharded format" and "Meshes", section "Multi-resolution mesh man
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.codecs.draco import MAGIC as DRACO
+from shardcore.dataclasses import dataclass, fields
 from shardcore.errors import FormatError
 from shardcore.model.objects import State
 from shardcore.model.pointer_table import PointerTable

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress_stream
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError, raise_if_lost
 from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, fragments_span, pair_span, read_manifest
@@ -262,6 +261,8 @@ class NeuroglancerLookup:
         return f", but minishard {listed[0]} lists it: hash or preshift_bits are wrong" if listed else ""
 
     def _value(self, ref: ObjectRef, source: Source) -> Iterator[Fact]:
+        import hashlib
+
         span = ref.spans[0]
         if span.size > TRACED_LIMIT:
             yield ValueSkipped(ref, more=False)

@@ -7,7 +7,6 @@ manifest `<key>.index` and fragments `<key>`, which are concatenated as in a sha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import SHOWN_LIMIT, decompress, decompress_shown
+from shardcore.dataclasses import replace
 from shardcore.errors import (
     FormatError,
     KeyAbsent,

@@ -8,11 +8,11 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shardcore.codecs.json_text import parse_json
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, LimitExceeded, NotAShard, SourceError, UsageError, raise_unless_absent
 from shardcore.formats.neuroglancer.inference import Inference, infer
 from shardcore.formats.neuroglancer.info import (

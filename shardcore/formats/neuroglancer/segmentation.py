@@ -10,13 +10,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn, overload
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.model.content_layout import ArrayLayout, ContentPart, ContentParts
 from shardcore.model.span import Span

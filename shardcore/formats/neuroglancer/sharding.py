@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shardcore.codecs.json_text import parse_json
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, UsageError
 from shardcore.model.text import short
 

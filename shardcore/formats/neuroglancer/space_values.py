@@ -12,13 +12,13 @@ import struct
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, SourceError, UsageError, reported_as
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.info_writer import SpaceDescription

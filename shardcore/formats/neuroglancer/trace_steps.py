@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from shardcore.dataclasses import replace
 from shardcore.formats.neuroglancer.layout import WORDS
 from shardcore.formats.neuroglancer.lookup import (
     TRACED_LIMIT,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import glob
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from shardcore.dataclasses import replace
 from shardcore.errors import FormatError, SourceError, UsageError
 from shardcore.formats.neuroglancer.file import CODECS, sections_of
 from shardcore.formats.neuroglancer.index import KEPT_WHOLE

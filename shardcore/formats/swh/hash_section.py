@@ -11,12 +11,12 @@ values. Bit i of a bit string is bit `i % 8` of byte `i // 8`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import BadMagic, FormatError, ShardError, Truncated, Unsupported
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY, HASH_FIXED_SIZE, HASH_HEAD, HASH_TAIL, VARIABLE_PARTS
 from shardcore.model.span import Span

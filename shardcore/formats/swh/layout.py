@@ -7,12 +7,12 @@ The shard layer is big-endian. The hash function section is a dump of the C libr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.model.objects import State
 from shardcore.model.pointer_table import PointerTable

@@ -7,12 +7,12 @@ length, the search continues at the next offset where a chain of objects begins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from shardcore.codecs.content_hash import sha256_of
+from shardcore.dataclasses import dataclass
 from shardcore.formats.swh.layout import DATA_START, HEADER, MAGIC, OBJECT, SLOT, has_object
 from shardcore.model.span import Span
 from shardcore.shards.salvage import Covered, Damaged, Near, SalvagedObject, occurrences

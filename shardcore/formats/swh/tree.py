@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import replace
 from shardcore.errors import FormatError
 from shardcore.formats.swh.file import SlotOrder, SwhFile, check_length
 from shardcore.formats.swh.hash_section import ONES_PER_ENTRY, HashLayout

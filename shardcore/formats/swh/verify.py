@@ -6,12 +6,12 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError
 from shardcore.formats.swh.chd import find_duplicates
 from shardcore.formats.swh.file import WINDOW, SwhFile, order_by_offset

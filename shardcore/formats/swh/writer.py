@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import Remedy, UsageError
 from shardcore.formats.swh import layout
 from shardcore.formats.swh.chd import FIRST_SEED, build, find_duplicates

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from shardcore.codecs.xet.xorb_layout import (
     read_u24,
     u24_column,
 )
+from shardcore.dataclasses import dataclass
 from shardcore.errors import BadChecksum, FormatError, Truncated, Unsupported
 from shardcore.model.objects import State
 from shardcore.model.pointer_table import Links, PointerTable

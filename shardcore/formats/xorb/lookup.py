@@ -6,7 +6,6 @@ The sentences of a lookup are in `trace_steps.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import from_text, text_of_key, to_text
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, Scheme, read_u24
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, KeyAbsent, UsageError
 from shardcore.formats.xorb.file import Read, XorbFile
 from shardcore.model.byte_strings import ByteStrings

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, INFO_LENGTH
+from shardcore.dataclasses import replace
 from shardcore.formats.xorb.lookup import (
     ALL,
     CODECS,

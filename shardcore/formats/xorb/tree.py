@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from shardcore.codecs.xet.hashes import to_text
@@ -17,6 +15,7 @@ from shardcore.codecs.xet.xorb_layout import (
     Scheme,
     read_u24,
 )
+from shardcore.dataclasses import replace
 from shardcore.formats.xorb.file import TAIL, TAIL_FAULT, InfoList, Records, XorbFile, unpack
 from shardcore.model.computed_children import Extents, field_nodes, grouped, section_leaf, section_nodes
 from shardcore.model.node import Node, Runs

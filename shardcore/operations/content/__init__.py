@@ -5,11 +5,11 @@ A kind is a module of this package: how it is recognised, its type, and its form
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import replace
 from shardcore.errors import FormatError, PackageMissing, ShardError, SourceError, UsageError
 from shardcore.model.content_layout import part_at
 from shardcore.model.span import Span

@@ -8,7 +8,6 @@ import lzma
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from shardcore.codecs.decompress import GZIP_MAGIC, MAX_WINDOW, ZSTD_MAGIC, zstd_end
 from shardcore.containers import ZIP_MAGICS
 from shardcore.containers.zip import CENTRAL_MAGIC, ZipObjects
+from shardcore.dataclasses import asdict, dataclass, replace
 from shardcore.errors import FormatError, LimitExceeded, Unsupported, UsageError
 from shardcore.model.text import plural, short
 from shardcore.operations.content.base import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -23,6 +22,7 @@ from shardcore.codecs.array_headers import (
 )
 from shardcore.codecs.images import MOST_PIXELS, decode_picture, encode_png, picture_format, picture_header
 from shardcore.codecs.json_text import parse_json
+from shardcore.dataclasses import asdict, dataclass, field, replace
 from shardcore.errors import FormatError, LimitExceeded, Unsupported, UsageError
 from shardcore.model.chunk_grid import ArrayValue
 from shardcore.model.content_layout import RAW, ArrayLayout

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from shardcore.dataclasses import dataclass, field
 from shardcore.errors import UsageError
 from shardcore.model.optional_packages import not_installed
 from shardcore.model.text import Displayed, hex_rows, json_values, plural, visible

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.draco import ENCODED, MAGIC, decode_fragments
 from shardcore.codecs.images import encode_png
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, UsageError
 from shardcore.model.geometry import (
     POLYLINE,

@@ -6,11 +6,12 @@ Triangles, lines and dots become batches of pixels with a depth; there is no Pyt
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from shardcore.dataclasses import dataclass, replace
 
 MOST_LINES = 1_000_000
 

@@ -7,7 +7,6 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import FREE, parse_json
+from shardcore.dataclasses import dataclass, field
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.model.optional_packages import optional
 from shardcore.model.text import plural, visible

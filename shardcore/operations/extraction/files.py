@@ -10,12 +10,12 @@ import stat
 import threading
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of, reported_as
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.parallel import in_order

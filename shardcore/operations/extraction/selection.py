@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, field
 from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.model.keys import Key, several
 from shardcore.model.objects import ObjectRef, Objects, in_states, located, row_steps

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError, raise_if_lost, reported_as, source_lost
 from shardcore.model.data_set_nodes import placed_error
 from shardcore.model.objects import ObjectRef, located

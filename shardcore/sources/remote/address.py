@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
 from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import UsageError
 from shardcore.model.text import visible
 from shardcore.sources.base import check_name
@@ -28,29 +28,31 @@ _OTHER_NAMES = {"s3a": "s3", "s3n": "s3"}
 """Schemes that Hadoop and Spark use."""
 
 _AZURE = ".blob.core.windows.net"
-_VERSION = re.compile(r"(?:^|\?)versionId=([A-Za-z0-9._~+-]{1,1024})$")
-_REGION = re.compile(r"[a-z]{2}-[a-z0-9-]{1,30}")
+# Compiled when an address needs them.
+_VERSION = r"(?:^|\?)versionId=([A-Za-z0-9._~+-]{1,1024})$"
+_REGION = r"[a-z]{2}-[a-z0-9-]{1,30}"
 _LINK = "#!"
 """Start of the state in a Neuroglancer link."""
 
-_ARN = re.compile(r"arn:aws[a-z-]*:(?P<service>[a-z0-9-]*):(?P<region>[^:]*):(?P<account>[^:]*):(?P<rest>.*)", re.S)
-_AWS_CONSOLE = re.compile(
+_ARN = r"(?s)arn:aws[a-z-]*:(?P<service>[a-z0-9-]*):(?P<region>[^:]*):(?P<account>[^:]*):(?P<rest>.*)"
+_AWS_CONSOLE = (
     r"(?:(?P<region>[a-z]{2}-[a-z0-9-]+|s3)\.)?console\.(?:aws\.amazon\.com|amazonaws\.cn|amazonaws-us-gov\.com)"
 )
-_AWS_PAGE = re.compile(r"/s3/(?P<page>object|buckets)/(?P<bucket>[^/]+)(?:/(?P<key>.*))?")
+_AWS_PAGE = r"/s3/(?P<page>object|buckets)/(?P<bucket>[^/]+)(?:/(?P<key>.*))?"
 _GOOGLE_CONSOLE = "console.cloud.google.com"
-_GOOGLE_PAGE = re.compile(r"/storage/browser/(?P<object>_details/)?(?P<bucket>[^/;]+)(?:/(?P<key>[^;]*))?(?:;.*)?")
+_GOOGLE_PAGE = r"/storage/browser/(?P<object>_details/)?(?P<bucket>[^/;]+)(?:/(?P<key>[^;]*))?(?:;.*)?"
 _REPOSITORY = r"(?P<repo>(?:datasets/|spaces/|(?!datasets/|spaces/))[^/@]+/[^/@]+)"
 _REVISION = r"refs/(?:convert|pr)/[^/]+|[^/]+"
-_HUB_PAGE = re.compile(rf"/{_REPOSITORY}/(?:blob|resolve|raw)/(?P<revision>{_REVISION})/(?P<path>.+)")
+_HUB_PAGE = rf"/{_REPOSITORY}/(?:blob|resolve|raw)/(?P<revision>{_REVISION})/(?P<path>.+)"
 _HUB_QUERIES = ("", "download=true")
-_HUB_ADDRESS = re.compile(rf"{_REPOSITORY}(?:@(?P<revision>{_REVISION}))?(?:/(?P<path>.*))?")
-_VIRTUAL_HOST = re.compile(
-    r"(?P<bucket>[a-z0-9][a-z0-9.-]*)\.s3(?:[.-]dualstack)?(?:[.-](?P<region>[a-z]{2}-[a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?"
+_HUB_ADDRESS = rf"{_REPOSITORY}(?:@(?P<revision>{_REVISION}))?(?:/(?P<path>.*))?"
+_VIRTUAL_HOST = (
+    r"(?P<bucket>[a-z0-9][a-z0-9.-]*)\.s3"
+    r"(?:[.-]dualstack)?(?:[.-](?P<region>[a-z]{2}-[a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?"
 )
-_PATH_HOST = re.compile(r"s3(?:[.-]dualstack)?(?:[.-](?P<region>[a-z]{2}-[a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?")
+_PATH_HOST = r"s3(?:[.-]dualstack)?(?:[.-](?P<region>[a-z]{2}-[a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?"
 _GOOGLE_HOST = "storage.googleapis.com"
-_GOOGLE_VIRTUAL_HOST = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9._-]*)\.storage\.googleapis\.com")
+_GOOGLE_VIRTUAL_HOST = r"(?P<bucket>[a-z0-9][a-z0-9._-]*)\.storage\.googleapis\.com"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -178,12 +180,12 @@ class Address:
         if self.query or self.login:
             return None
         key, kept = unquote(self.path), self.version
-        if found := _VIRTUAL_HOST.fullmatch(self.place):
+        if found := re.fullmatch(_VIRTUAL_HOST, self.place):
             return Address("s3", found["bucket"], key, region=found["region"] or "", version=kept)
-        if found := _GOOGLE_VIRTUAL_HOST.fullmatch(self.place):
+        if found := re.fullmatch(_GOOGLE_VIRTUAL_HOST, self.place):
             return Address("gs", found["bucket"], key)
         scheme, region = "", ""
-        if found := _PATH_HOST.fullmatch(self.place):
+        if found := re.fullmatch(_PATH_HOST, self.place):
             scheme, region = "s3", found["region"] or ""
         elif self.place == _GOOGLE_HOST:
             scheme = "gs"
@@ -243,7 +245,7 @@ def _bucket_address(scheme: str, rest: str) -> Address:
     """Return the address of `bucket/key`; the key is everything after the bucket, not decoded, except for a version."""
     if rest.lower().startswith("arn:"):
         return _arn_address(rest)
-    version = _VERSION.search(rest) if scheme == "s3" else None
+    version = re.search(_VERSION, rest) if scheme == "s3" else None
     bucket, _, key = (rest[: version.start()] if version else rest).partition("/")
     if not bucket or any(letter in bucket for letter in "@?#:"):
         raise UsageError(f"invalid address; expected {scheme}://bucket/key")
@@ -252,7 +254,7 @@ def _bucket_address(scheme: str, rest: str) -> Address:
 
 
 def _arn_address(text: str) -> Address:
-    found = _ARN.fullmatch(text)
+    found = re.fullmatch(_ARN, text)
     if found is None:
         raise UsageError("invalid Amazon Resource Name; expected arn:aws:s3:::bucket/key")
     if found["rest"].startswith(("accesspoint", "outpost")) or found["service"] in ("s3-object-lambda", "s3-outposts"):
@@ -267,7 +269,7 @@ def _hub() -> str:
 
 
 def _hub_address(rest: str) -> Address:
-    found = _HUB_ADDRESS.fullmatch(rest)
+    found = re.fullmatch(_HUB_ADDRESS, rest)
     if found is None:
         raise UsageError("invalid Hugging Face address; expected hf://[datasets/|spaces/]owner/name[@revision]/path")
     return _in_repository(found["repo"], found["revision"] or "", found["path"] or "")
@@ -297,18 +299,18 @@ def _web_address(body: str) -> Address:
     scheme = parts.scheme.lower()
     if scheme == "http" and host.endswith(_AZURE) and parts.query:
         raise UsageError(f"a signature is sent over TLS only: use https://{host}")
-    if version := _VERSION.match(parts.query):
+    if version := re.match(_VERSION, parts.query):
         return Address(scheme, place, path, login=login, version=version[1])
     return Address(scheme, place, path, parts.query, login)
 
 
 def _page_address(parts: SplitResult, host: str) -> Address | None:
-    if console := _AWS_CONSOLE.fullmatch(host):
+    if console := re.fullmatch(_AWS_CONSOLE, host):
         return _amazon_page(parts, console["region"] or "")
     if host == _GOOGLE_CONSOLE:
         return _google_page(parts)
     of_hub = f"{parts.scheme}://{parts.netloc}" == _hub() and parts.query in _HUB_QUERIES
-    if of_hub and (found := _HUB_PAGE.fullmatch(parts.path)) is not None:
+    if of_hub and (found := re.fullmatch(_HUB_PAGE, parts.path)) is not None:
         return _in_repository(found["repo"], found["revision"], found["path"])
     if host == "storage.cloud.google.com":
         # For browsers with a login; programs use the store itself.
@@ -318,7 +320,7 @@ def _page_address(parts: SplitResult, host: str) -> Address | None:
 
 
 def _amazon_page(parts: SplitResult, host_region: str) -> Address:
-    found = _AWS_PAGE.fullmatch(unquote(parts.path))
+    found = re.fullmatch(_AWS_PAGE, unquote(parts.path))
     if found is None:
         raise UsageError("this page of the AWS console shows no object or bucket: give an address s3://bucket/key")
     if found["bucket"].startswith("arn:"):
@@ -328,11 +330,11 @@ def _amazon_page(parts: SplitResult, host_region: str) -> Address:
     region = query.get("region", "") or (host_region if host_region != "s3" else "")
     address = _bucket_address("s3", f"{found['bucket']}/{key}")
     version = query.get("versionId", "") if found["page"] == "object" else ""
-    return replace(address, region=region if _REGION.fullmatch(region) else "", version=version)
+    return replace(address, region=region if re.fullmatch(_REGION, region) else "", version=version)
 
 
 def _google_page(parts: SplitResult) -> Address:
-    found = _GOOGLE_PAGE.fullmatch(parts.path)
+    found = re.fullmatch(_GOOGLE_PAGE, parts.path)
     if found is None or (found["object"] and not found["key"]):
         raise UsageError("this page of the Google console shows no object or bucket: give an address gs://bucket/key")
     key = unquote(found["key"] or "")

@@ -7,9 +7,9 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 
+from shardcore.dataclasses import replace
 from shardcore.errors import (
     ConnectionFailed,
     LargeRead,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
+from shardcore.dataclasses import dataclass, field
 from shardcore.errors import UsageError
 from shardcore.model.text import short
 

@@ -7,9 +7,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from shardcore.dataclasses import asdict, dataclass, replace
 from shardcore.model.text import plural, size_text
 from shardcore.sources.base import PurposeAt, ReadPurpose
 

@@ -12,7 +12,6 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache, partial
 from typing import Any
@@ -21,6 +20,7 @@ from xml.parsers import expat
 import urllib3
 from urllib3.exceptions import HTTPError
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import (
     ClockSkewed,
     ConnectionFailed,

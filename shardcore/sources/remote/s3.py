@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from urllib.request import getproxies
@@ -18,6 +17,7 @@ from botocore.configprovider import ConfiguredEndpointProvider
 from botocore.parsers import ResponseParserError
 from botocore.utils import percent_encode
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
 from shardcore.model.text import short, visible, without_secrets
 from shardcore.sources.remote.address import Address

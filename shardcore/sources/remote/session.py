@@ -11,10 +11,10 @@ from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import count
 from typing import TypeVar
 
+from shardcore.dataclasses import replace
 from shardcore.errors import BudgetSpent, LargeRead, Remedy, RemoteError, SourceError
 from shardcore.model.text import plural
 from shardcore.sources.base import Piece, missing, most

@@ -6,11 +6,11 @@ import builtins
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import chain, count
 from operator import attrgetter
 
+from shardcore.dataclasses import replace
 from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceChanged, SourceError, raise_unless_absent
 from shardcore.model.budget import budget
 from shardcore.progress import check_stopped, wait_for

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from contextvars import Context
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import botocore.exceptions as refused
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import Forbidden, Remedy, RemoteError, ShardError, UsageError, reported_as
 from shardcore.model.parallel import in_order
 from shardcore.progress import Progress, check_stopped, no_progress, wait_for

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkMap
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.layout import STREAM_LENGTH

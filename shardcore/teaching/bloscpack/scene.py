@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap, map_chunk, read_chunk_header
 from shardcore.formats.bloscpack.content import Stored

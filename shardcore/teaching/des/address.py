@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.routing import (

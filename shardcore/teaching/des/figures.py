@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import INDEX_HEAD
 from shardcore.formats.des.routing import Route, ShardName, uid_bytes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import Link, Tone
 from shardcore.teaching.drawing.picture import SMALL, Anchor, DrawingPage, Face, Ink, Move, Path, Point, Rect
 

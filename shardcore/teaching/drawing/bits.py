@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import Bits, Item, Tone
 from shardcore.teaching.drawing.arrows import arcs_of
 from shardcore.teaching.drawing.picture import SMALL, Anchor, Box, DrawingPage, Face, Ink, Rect

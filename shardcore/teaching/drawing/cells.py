@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import Cells, Item, Table, Tone
 from shardcore.teaching.drawing.arrows import arcs_of
 from shardcore.teaching.drawing.picture import (

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
+from shardcore.dataclasses import dataclass, field
 from shardcore.model.drawing import Drawing, Item, Link, Tone
 
 Point = tuple[float, float]

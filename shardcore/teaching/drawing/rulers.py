@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import Band, Item, Ribbon, Ruler, Tone
 from shardcore.teaching.drawing.arrows import Arcs, arcs_of
 from shardcore.teaching.drawing.picture import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import Drawing, Tone
 from shardcore.model.text import visible
 from shardcore.teaching.drawing.layout import USUAL_WIDTH, placed

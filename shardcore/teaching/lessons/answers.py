@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import ShardError
 from shardcore.model.finding import Severity
 from shardcore.model.span import Span
@@ -19,14 +19,14 @@ _BASES = {"0x": 16, "0o": 8, "0b": 2}
 _UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1} | {
     f"{letter}{i}b": (1024 if i else 1000) ** power for power, letter in enumerate("kmgtpe", 1) for i in ("", "i")
 }
-_SIZES = re.compile(r"\b(?:bytes?|size|large|long|space)\b", re.IGNORECASE)
-_GROUPS = re.compile(r"(?<=\d)[, '\u2019\u00a0\u202f](?=\d{3}(?!\d))")
-_FACTOR = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e\+?\d{1,2})?)(?:(?:\*\*|\^)(?P<power>\d{1,2}))?", re.ASCII)
-_OPERATOR = re.compile(r"\s*([*^·×])\s*")
+_SIZES = r"(?i)\b(?:bytes?|size|large|long|space)\b"
+_GROUPS = r"(?<=\d)[, '\u2019\u00a0\u202f](?=\d{3}(?!\d))"
+_FACTOR = r"(?a)(?P<number>\d+(?:\.\d+)?(?:e\+?\d{1,2})?)(?:(?:\*\*|\^)(?P<power>\d{1,2}))?"
+_OPERATOR = r"\s*([*^·×])\s*"
 _MOST_DIGITS = 40
 _MOST_BYTES = 256 << 20
 _PIECE = 1 << 20
-_NUMBER = re.compile(rf"(?P<number>[^a-z]*?(?:e\+?\d{{1,2}}[^a-z]*)?)\s*(?P<unit>{'|'.join(filter(None, _UNITS))})?")
+_NUMBER = rf"(?P<number>[^a-z]*?(?:e\+?\d{{1,2}}[^a-z]*)?)\s*(?P<unit>{'|'.join(filter(None, _UNITS))})?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +147,10 @@ def number_of(text: str, prompt: str = "") -> int | None:
             return int(plain[2:].replace(" ", ""), _BASES[plain[:2]])
         except ValueError:
             return None
-    found = _NUMBER.fullmatch(plain)
-    if found is None or (found["unit"] and prompt and _SIZES.search(prompt) is None):
+    found = re.fullmatch(_NUMBER, plain)
+    if found is None or (found["unit"] and prompt and re.search(_SIZES, prompt) is None):
         return None
-    value = _product(_GROUPS.sub("", _OPERATOR.sub(r"\1", found["number"])).replace("_", ""))
+    value = _product(re.sub(_GROUPS, "", re.sub(_OPERATOR, r"\1", found["number"])).replace("_", ""))
     if value is None:
         return None
     value *= _UNITS[found["unit"] or ""]
@@ -161,7 +161,7 @@ def _product(text: str) -> Decimal | None:
     sign = text[:1] if text[:1] in ("+", "-") else ""
     value = Decimal(1)
     for part in re.split(r"(?<!\*)\*(?!\*)|[·×]", text.removeprefix(sign)):
-        factor = _FACTOR.fullmatch(part)
+        factor = re.fullmatch(_FACTOR, part)
         if factor is None or len(part) > _MOST_DIGITS:
             return None
         value *= Decimal(factor["number"]) ** int(factor["power"] or 1)

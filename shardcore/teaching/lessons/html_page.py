@@ -7,7 +7,6 @@ import mimetypes
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from html import escape
 from itertools import count
 from pathlib import Path
@@ -18,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import ShardError
 from shardcore.model.drawing import before_stages
 from shardcore.model.span import Span

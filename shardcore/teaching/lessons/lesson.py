@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.model.finding import Depth
 from shardcore.shards.registry import FORMATS
 

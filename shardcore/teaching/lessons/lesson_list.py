@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
+from shardcore.dataclasses import replace
 from shardcore.errors import SourceError
 from shardcore.sources.base import check_name
 from shardcore.teaching import resource_paths

@@ -7,10 +7,10 @@ import shutil
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import LargeRead, ShardError, SourceError, UsageError
 from shardcore.model.drawing import STEP, Drawing, Sketch, StaticSketch, sketch_label, sketch_named, value_from
 from shardcore.model.node import Node

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
+from shardcore.dataclasses import dataclass
 from shardcore.errors import ShardError
 from shardcore.model.node import Node
 from shardcore.model.record import FieldRole

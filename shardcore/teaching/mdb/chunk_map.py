@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.chunker import MAX_CHUNK, MIN_CHUNK, WINDOW, rolling
 from shardcore.codecs.xet.hashes import to_text
+from shardcore.dataclasses import dataclass, field
 from shardcore.errors import ExternalMissing
 from shardcore.formats.mdb.content import read_range
 from shardcore.formats.mdb.layout import FILE, XORB

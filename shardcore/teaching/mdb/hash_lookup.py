@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, to_text, truncated
+from shardcore.dataclasses import replace
 from shardcore.formats.mdb.layout import CHUNK, FILE, RECORD_SIZE, XORB, LookupTable, protect, section_name
 from shardcore.model.drawing import Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, chosen, window
 from shardcore.model.span import Span

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import words
+from shardcore.dataclasses import dataclass
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import FILE

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import ENTRY_SIZE, WORDS, pair_span

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from shardcore.dataclasses import replace
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.file import SlotOrder, SwhFile
 from shardcore.formats.swh.layout import HEADER, OBJECT, SLOT

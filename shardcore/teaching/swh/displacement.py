@@ -6,13 +6,13 @@ The lowest bit of a row is at its right, so that numbers can be read; a bit stri
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import FormatError
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.file import SwhFile, key_bytes

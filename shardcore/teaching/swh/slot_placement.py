@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from shardcore.dataclasses import dataclass, replace
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.layout import HASH_HEAD, SLOT, ShardLayout
 from shardcore.formats.swh.lookup import Hashed, KeyPlaced

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
@@ -21,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import DataSet, Shard, Span
+from shardcore.dataclasses import dataclass, field
 from shardcore.errors import source_lost
 from shardcore.model.text import plural, shown, size_text
 from shardcore.model.usage import Load, Share

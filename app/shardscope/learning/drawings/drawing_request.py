@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from shardcore.dataclasses import dataclass, field
 
 LEAST_WIDTH, LEAST_HEIGHT = 560, 260
 """Pixels of the area for drawings in the window."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from math import dist
@@ -14,6 +13,7 @@ from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPaint
 from PySide6.QtWidgets import QApplication
 
 from shardcore import FieldRole, SectionRole
+from shardcore.dataclasses import replace
 from shardcore.model.drawing import Tone
 from shardcore.teaching.drawing.picture import Box, Face, Grip, Ink, Move, Path, Picture, Point, Rect, Shape, Text
 from shardcore.teaching.drawing.svg import Colours, head_of, outline_of

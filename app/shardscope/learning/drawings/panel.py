@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Shard, Span
+from shardcore.dataclasses import replace
 from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Sketch, StaticSketch, value_from, with_items
 from shardcore.model.text import shown
 from shardcore.teaching.drawing.layout import placed

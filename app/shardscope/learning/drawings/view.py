@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
@@ -34,6 +33,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import Drawing, Table
 from shardcore.teaching.drawing.layout import LEAST_WIDTH, placed
 from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect, Text

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from shardcore import Node, ShardError
+from shardcore.dataclasses import dataclass, field
 from shardcore.model.node import Children
 from shardcore.teaching import resource_paths
 

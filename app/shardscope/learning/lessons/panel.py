@@ -28,10 +28,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import UsageError
-from shardcore.codecs.decoder_process import IsolatedDecoder
-from shardcore.codecs.images import decode_picture
 from shardcore.model.text import plural
-from shardcore.teaching.lessons.html_page import answer_of, lesson_page, lesson_stages
 from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonError
 from shardcore.teaching.lessons.lesson_list import beside, lessons, missions, notes_of, read_lesson
 from shardcore.teaching.lessons.placeholders import escaped
@@ -82,6 +79,9 @@ def _picture(path: Path) -> QImage:
             renderer.render(painter)
             painter.end()
     elif path.suffix.lower() in (".png", ".jpg", ".jpeg", ".gif", ".webp"):
+        from shardcore.codecs.decoder_process import IsolatedDecoder
+        from shardcore.codecs.images import decode_picture
+
         with IsolatedDecoder() as decoder:
             pixels = decode_picture(data, decoder=decoder.run)
         rows, columns = pixels.shape[:2]
@@ -399,6 +399,8 @@ class LessonPanel(QWidget):
 
     def _ask_export(self, lesson: Lesson) -> None:
         def save(path: str) -> None:
+            from shardcore.teaching.lessons.html_page import lesson_page
+
             def take(_: object) -> None:
                 self._session.say(self.tr("Saved: {0}").format(path))
 
@@ -411,6 +413,8 @@ class LessonPanel(QWidget):
         title = self.tr("Instructor notes")
 
         def text() -> str:
+            from shardcore.teaching.lessons.html_page import answer_of, lesson_stages
+
             answers = [(stage, answer_of(stage)) for stage in lesson_stages(lesson)]
             lines = [f"{stage.number + 1}. **{stage.step.title}**: {one.answer}" for stage, one in answers if one]
             examples = self.tr("For generated files, the answers are examples.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from random import Random, SystemRandom
 from tempfile import TemporaryDirectory, mkdtemp
@@ -12,6 +11,7 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError, Span
+from shardcore.dataclasses import replace
 from shardcore.sources.base import at_most
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons import lesson_step

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
+from shardcore.dataclasses import replace
 from shardcore.model.span import SourceName
 from shardcore.model.text import shown
 from shardcore.sources.base import read_pieces

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, fields, replace
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
 from shardcore import Cancelled, DataSet, Shard, ShardError, SourceChanged, UsageError
+from shardcore.dataclasses import dataclass, field, fields, replace
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural
 from shardcore.operations.edit import compute_edit

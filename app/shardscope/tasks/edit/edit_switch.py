@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import DataSet, Shard, ShardError
+from shardcore.dataclasses import dataclass
 from shardcore.model.options import Option, OptionPurpose
 from shardcore.shards.registry import format_of
 from shardcore.sources.local import FileSource, LocalFolder

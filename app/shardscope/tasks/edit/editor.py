@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, Depth, Report, Severity, Shard, SourceChanged, Span, UsageError
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.model.options import Option
 from shardcore.model.text import iso_text, plural, shown
 from shardcore.sources.patched_source import Change

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError
+from shardcore.dataclasses import replace
 from shardcore.sources.patched_source import Change, check_room, overwriting, redo_step, steps_of, undo_step
 from shardscope.session.byte_marks import Proposed, ProposedRange
 from shardscope.session.display_text import error_text

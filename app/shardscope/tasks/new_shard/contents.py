@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import ShardError
+from shardcore.dataclasses import dataclass
 from shardcore.model.text import plural, size_text
 from shardcore.operations.description import Pack
 from shardcore.progress import Progress

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shardcore import Shard, ShardError, UsageError
+from shardcore.dataclasses import dataclass, field
 from shardcore.model.text import plural
 from shardcore.operations.convert import convert
 from shardcore.operations.pack import Packed, pack

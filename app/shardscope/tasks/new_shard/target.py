@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QRadioButton, QVBoxLayout, QWidget
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.text import plural
 from shardcore.shards.format import Format
 from shardcore.sources.remote.address import is_address

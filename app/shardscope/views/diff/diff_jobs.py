@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, DataSet, Section, Shard, ShardDiff, diff
+from shardcore.dataclasses import dataclass
 from shardcore.model.record import Value
 from shardcore.operations.byte_diff import ByteDiff, byte_diff
 from shardcore.operations.diff import field_pairs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QMenu, QWidget
 
 from shardcore import Node, Shard, Span
+from shardcore.dataclasses import dataclass
 from shardcore.model.details import OpenedWith, curl_command, explain_command, read_lines, record_size
 from shardcore.model.node import nearest_row
 from shardcore.model.span import SourceName

@@ -6,13 +6,13 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QCompleter, QHBoxLayout, QLabel, QLineEdit, QListView, QSizePolicy, QWidget
 
+from shardcore.dataclasses import dataclass
 from shardcore.model.text import shown
 from shardcore.operations.offset_expression import GotoError, GotoNames, evaluate
 from shardscope.session.byte_marks import section_at

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from PySide6.QtCore import QObject, QPointF, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText
 
 from shardcore import Cancelled, Node, Span
+from shardcore.dataclasses import dataclass
 from shardcore.model.text import shown
 from shardscope.session.byte_marks import Range
 from shardscope.session.byte_pages import PageCache, Readable

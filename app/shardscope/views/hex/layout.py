@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +15,7 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPolygonF
 
 from shardcore import Cancelled, FieldRole, Section, SectionRole
+from shardcore.dataclasses import dataclass, replace
 from shardcore.model.text import plural
 from shardcore.operations.search import Pattern, Searched, find_in
 from shardscope.session.byte_marks import Proposed, Range, sections_in
@@ -289,7 +289,8 @@ def with_new(cells: ByteCells, proposed: Proposed) -> ByteCells:
 
 def roles_in(parts: Iterable[ByteCells]) -> set[FieldRole]:
     shades = [cells.shade[cells.state == CellState.LOADED] for cells in parts]
-    return set(map(FieldRole, np.unique(np.concatenate(shades) % SHADES // 2).tolist())) if shades else set()
+    # Not `np.unique`, whose first call imports `numpy.ma`.
+    return {FieldRole(role) for part in shades for role in set((part % SHADES // 2).astype(np.uint8).tobytes())}
 
 
 def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[Range, str]]:

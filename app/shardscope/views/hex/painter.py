@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -32,6 +31,7 @@ from PySide6.QtGui import (
 )
 
 from shardcore import FieldRole, Section, Span
+from shardcore.dataclasses import dataclass, replace
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Searched
 from shardscope.session.byte_marks import Marks, Proposed, Range, SandboxChanges, sections_in

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -13,6 +12,7 @@ from PySide6.QtCore import QObject, QPointF, QRectF, Signal
 from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QScrollBar
 
 from shardcore import Finding, Node, Section, Span
+from shardcore.dataclasses import dataclass
 from shardcore.model.computed_children import RowRange
 from shardcore.model.details import record_size
 from shardcore.operations.notes import Note

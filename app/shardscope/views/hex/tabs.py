@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QSplitter, QTabBar, QToolButton, QWidget
 
 from shardcore import Section, Shard, Span
+from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import STEP, Sketch, StaticSketch
 from shardcore.model.span import SourceName
 from shardcore.model.text import ends_text

@@ -7,7 +7,6 @@ import struct
 from codecs import getincrementaldecoder
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from string import Formatter
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from zlib import crc32
 import numpy as np
 
 from shardcore import FieldRole, Node, ObjectRef, Source, Span, State
+from shardcore.dataclasses import dataclass
 from shardcore.model.objects import MEMBER_ROW
 from shardcore.model.text import bits_text, iso_text, number_text, plural, said, without_marks
 from shardcore.progress import Progress

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from PySide6.QtCore import Qt
@@ -11,6 +10,7 @@ from PySide6.QtGui import QAction, QImage, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import DataSet, Shard, ShardError, Span, UsageError
+from shardcore.dataclasses import dataclass
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural, size_text
 from shardcore.shards.format import Detail

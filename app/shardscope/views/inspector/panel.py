@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
@@ -24,6 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Node, Shard, Span
+from shardcore.dataclasses import dataclass, replace
 from shardcore.model.details import Card, card_of, markdown, sum_text
 from shardcore.model.text import plural, without_marks
 from shardcore.operations.references import References

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
 
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
+from shardcore.dataclasses import dataclass
 from shardcore.model.text import shown
 from shardscope.session.display_text import error_text, numbers
 from shardscope.session.jobs import Job, JobPriority

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import DataSet, NotAShard
+from shardcore.dataclasses import dataclass, replace
 from shardcore.model.text import plural, size_text
 from shardcore.sources.remote.address import is_address
 from shardscope.session.display_text import error_text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import (
     QEvent,
@@ -38,6 +37,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QMenu, QTableView, QWidget
 
 from shardcore import State
+from shardcore.dataclasses import dataclass
 from shardscope.session.object_rows import ObjectCounts, RowRanges
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings

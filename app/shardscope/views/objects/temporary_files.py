@@ -9,12 +9,12 @@ import stat
 import tempfile
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from shardcore import Node, Remedy, Shard, SourceError, Span, State
+from shardcore.dataclasses import dataclass
 from shardcore.operations.extraction import ExtractOptions, Names, extract_objects
 from shardcore.progress import Progress
 from shardcore.system import is_own, process_exists

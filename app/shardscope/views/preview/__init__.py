@@ -6,7 +6,6 @@ The view `<name>` of a content is the class `<Name>View` in the module `<name>_v
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import groupby
 from operator import itemgetter
@@ -17,6 +16,7 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QAbstractItemView, QComboBox, QHBoxLayout, QLayout, QToolButton, QWidget
 
 from shardcore import ObjectRef, Shard, Span
+from shardcore.dataclasses import dataclass
 from shardcore.model.content_layout import ContentPart, part_at, part_stored_at
 from shardscope.session.session import Session
 from shardscope.widgets.elided_label import Elided

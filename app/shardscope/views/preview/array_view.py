@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -27,6 +26,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import ArrayContent, LimitExceeded, ObjectRef, Shard
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.text import number_text
 from shardcore.operations.content.arrays import label_colours

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -35,6 +34,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import LimitExceeded, ObjectRef, Shard, ShardError, SourceError, Span, Unsupported
+from shardcore.dataclasses import replace
 from shardcore.model.text import plural, size_text
 from shardscope.session.display_text import cut_middle, error_text, offset_words
 from shardscope.session.jobs import Job

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, Qt
@@ -12,6 +11,7 @@ from PySide6.QtWidgets import QHeaderView, QTreeView, QVBoxLayout, QWidget
 
 from shardcore import JsonContent, ObjectRef, Shard
 from shardcore.codecs.json_text import JsonSpans, JsonValue
+from shardcore.dataclasses import dataclass, field
 from shardcore.model.text import plural, shown
 from shardscope.session.session import Session
 from shardscope.views.preview import ContentView, ItemLinks, Preview, single_bytes

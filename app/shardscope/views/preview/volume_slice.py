@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import combinations
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from PySide6.QtGui import QImage
 
 from shardcore import DataSet, Shard, ShardError
+from shardcore.dataclasses import dataclass, replace
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, GridCell, VoxelBox, copy_box
 from shardcore.model.content_layout import RAW, part_stored_at
 from shardcore.shards.cache import LruCache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from math import prod
 
@@ -11,6 +10,7 @@ from PySide6.QtGui import QBrush, QColor, QHideEvent, QMouseEvent, QPainter, QPa
 from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import Shard, Span
+from shardcore.dataclasses import replace
 from shardcore.model.chunk_grid import Chunk, ElementLocation, GridCell
 from shardcore.model.text import plural
 from shardcore.model.text import shown as plain

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 from shardcore import Node, SectionRole, Shard, ShardError
+from shardcore.dataclasses import dataclass, field, replace
 from shardcore.model.computed_children import GROUP_SIZE
 from shardcore.model.details import sum_text
 from shardcore.model.node import Children

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from html import escape
 
 from PySide6.QtCore import QEvent, QItemSelectionModel, QModelIndex, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
@@ -34,6 +33,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Node, SectionRole, Shard, ShardError, Span
+from shardcore.dataclasses import dataclass, field
 from shardcore.model.details import explain_command, explain_line, node_json
 from shardcore.model.node import ExternalBytes, named, nearest_row
 from shardcore.model.text import shown_lines

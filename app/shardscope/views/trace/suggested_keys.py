@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from filecmp import cmp
 from functools import partial
 from itertools import islice
@@ -13,6 +12,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QMenu, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Shard
+from shardcore.dataclasses import dataclass
 from shardcore.model.text import shown
 from shardcore.sources.remote.address import is_address
 from shardcore.system import is_link
