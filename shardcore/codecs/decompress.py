@@ -67,10 +67,10 @@ def decompress(
         FormatError: It is corrupt, has trailing bytes, or does not have the size `expected`.
     """
     if codec == "gzip":
-        whole = intact_content(bytes(data), limit)
-        if whole is not None and expected in (None, len(whole)):
-            charge_expanded(len(whole))
-            return whole
+        content = intact_content(bytes(data), limit)
+        if content is not None and expected in (None, len(content)):
+            charge_expanded(len(content))
+            return content
     pieces = decompress_stream(codec, _slices(data), limit=limit, expected=expected, span=span)
     first = next(pieces, b"")
     second = next(pieces, None)
@@ -220,7 +220,6 @@ def _expand_deflate(chunks: Iterator[bytes], wbits: int) -> Iterator[bytes]:
 
 
 def _expand_gzip(chunks: Iterator[bytes], limit: int) -> Iterator[bytes]:
-    """Decompress a member of up to `_GATHERED` stored bytes at once if it is intact, else in pieces."""
     head, size = [], 0
     for chunk in chunks:
         head.append(chunk)

@@ -10,12 +10,8 @@ AT_ONCE = 1 << 24
 """Maximum uncompressed size of a member that libdeflate compresses or decompresses, in bytes: 16 MiB."""
 DEFLATE_RATIO = 1032
 """Maximum compression ratio of deflate."""
-HEAD = bytes.fromhex("1f8b08000000000000ff")
-"""Header of written members, without name, time and system."""
-LEAST = 1 << 8
-"""Content size in bytes below which zlib, with a small window, is faster than libdeflate."""
-LEVEL = 5
-"""Level of libdeflate: sizes as those of level 6 of zlib, in less time than level 6."""
+HEAD = bytes.fromhex("1f8b08000000000000ff")  # without name, time and system
+LEAST = 1 << 8  # bytes of content below which zlib, with a small window, is faster than libdeflate
 _CHECKED_HEADER = 2  # flag of a header with its own checksum, which libdeflate skips
 _LOOKAHEAD = 262  # bytes of the window to which deflate cannot refer
 _trailer = struct.Struct("<II")
@@ -27,15 +23,17 @@ def gzip_member(data: bytes) -> bytes:
     if size >= LEAST:
         import deflate
 
-        return bytes(deflate.gzip_compress(data, LEVEL))
-    window = (size + _LOOKAHEAD).bit_length()
-    engine = zlib.compressobj(6, zlib.DEFLATED, -window, window - 6)
-    return b"".join((HEAD, engine.compress(data), engine.flush(), _trailer.pack(zlib.crc32(data), size)))
+        return bytes(deflate.gzip_compress(data, 5))
+    parts: list[bytes] = []
+    gzip_stream((data,), parts.append, (size + _LOOKAHEAD).bit_length())
+    return b"".join(parts)
 
 
-def gzip_stream(pieces: Iterable[bytes | bytearray | memoryview], write: Callable[[bytes], None]) -> int:
-    """Compress content of any size into one member; return its size in bytes."""
-    engine = zlib.compressobj(6, zlib.DEFLATED, -15, 8)
+def gzip_stream(
+    pieces: Iterable[bytes | bytearray | memoryview], write: Callable[[bytes], None], window: int = 15
+) -> int:
+    """Compress content of any size into one member, with a window of `2**window` bytes; return the content size."""
+    engine = zlib.compressobj(6, zlib.DEFLATED, -window, min(window - 6, 8))
     size, check = 0, 0
     write(HEAD)
     for piece in pieces:
@@ -47,10 +45,8 @@ def gzip_stream(pieces: Iterable[bytes | bytearray | memoryview], write: Callabl
 
 
 def intact_content(member: bytes, limit: int) -> bytes | None:
-    """Return the content if `member` is certainly one intact member of at most `limit` and `AT_ONCE` bytes, else None.
-
-    zlib is for the others: libdeflate neither reports what is wrong and where, nor returns the bytes before it.
-    """
+    """Return the content of at most `limit` and `AT_ONCE` bytes if `member` is certainly one intact member."""
+    # zlib is for the others: libdeflate neither reports what is wrong and where, nor returns the bytes before it.
     if len(member) <= len(HEAD) + _trailer.size or member[3] & _CHECKED_HEADER:
         return None
     trailer = member[-_trailer.size :]
