@@ -6,10 +6,8 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable
 
-AT_ONCE = 1 << 24
-"""Maximum uncompressed size of a member that libdeflate compresses or decompresses, in bytes: 16 MiB."""
-DEFLATE_RATIO = 1032
-"""Maximum compression ratio of deflate."""
+AT_ONCE = 1 << 24  # maximum uncompressed bytes of a member that libdeflate compresses or decompresses
+DEFLATE_RATIO = 1032  # maximum compression ratio of deflate
 HEAD = bytes.fromhex("1f8b08000000000000ff")  # without name, time and system
 LEAST = 1 << 8  # bytes of content below which zlib, with a small window, is faster than libdeflate
 _CHECKED_HEADER = 2  # flag of a header with its own checksum, which libdeflate skips

@@ -233,8 +233,7 @@ PIECE = 4 << 20
 """Approximate size of the pieces read back, in bytes."""
 RELEASED = 32 << 20
 """Bytes read after which mapped pages are released."""
-THREADED = 1 << 14
-"""Size of values in bytes above which several are compressed in parallel."""
+THREADED = 1 << 14  # bytes of values above which several are compressed in parallel
 MEMBER_SIZE = 20
 """Size of an empty gzip member in bytes; a plan adds it to the size of content that is not read."""
 JOINED = 1 << 14

@@ -192,12 +192,11 @@ def test_neither_threads_nor_the_spool_change_the_bytes(tmp_path: Path, monkeypa
                 writer.add(str(key), random.Random(key).randbytes(1000 * key))
             writer.add("1", data)
             writer.add("2", io.BytesIO(data))
-            writer.add("7", data[:50_000])
         with shardcore.open(path, format="neuroglancer", **writer.opening) as shard:
             one, two = shard.find("1"), shard.find("2")
             assert one.stored_size == two.stored_size < len(data) / 20
             assert shard.read(one) == shard.read(two) == data
-            assert (shard["45"], shard["7"]) == (random.Random(45).randbytes(45_000), data[:50_000])
+            assert shard["45"] == random.Random(45).randbytes(45_000)
     assert len({path.read_bytes() for path in files}) == 1
 
 
