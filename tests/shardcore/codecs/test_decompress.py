@@ -138,7 +138,7 @@ def test_mutations_give_only_our_errors(codec: str) -> None:
 
 
 def test_members_are_the_same_on_every_processor() -> None:
-    """Another version of libdeflate may write others; the changelog then says so."""
+    # Another version of libdeflate may write others; the changelog then says so.
     members = b"".join(map(gzip_member, (*CONTENTS[2:5], TEXT + noise(3000))))
     assert hashlib.sha256(members).hexdigest()[:16] == "dae1a714e6344b28"
 
