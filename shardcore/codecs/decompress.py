@@ -12,9 +12,10 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from io import BytesIO
-from itertools import repeat
+from itertools import chain, repeat
 from typing import IO, Any, Literal, cast, get_args
 
+from shardcore.codecs.gzip import HEAD, LEAST, intact_content
 from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.model.budget import charge_expanded
 from shardcore.model.span import Span
@@ -37,15 +38,12 @@ MAX_WINDOW = 1 << 27
 SMALL = 1 << 15
 """Maximum size of payloads that are decompressed in bulk, in bytes."""
 
-DEFLATE_RATIO = 1032
-"""Maximum compression ratio of deflate."""
-
 Data = bytes | bytearray | memoryview
 
 _FEED = 1 << 18  # input passed to a decompressor per call; decompressors copy unused input
 _FIRST_PIECE = 1 << 16
+_GATHERED = 1 << 22  # bytes of chunks that are joined, to decompress them at once
 _WBITS = {"gzip": 31, "zlib": 15}
-_GZIP_HEAD = 10  # bytes of the shortest header of a gzip member
 _PIECE = 1 << 20
 
 GZIP_MAGIC = b"\x1f\x8b\x08"
@@ -68,6 +66,11 @@ def decompress(
         Truncated: The payload ends early.
         FormatError: It is corrupt, has trailing bytes, or does not have the size `expected`.
     """
+    if codec == "gzip":
+        content = intact_content(bytes(data), limit)
+        if content is not None and expected in (None, len(content)):
+            charge_expanded(len(content))
+            return content
     pieces = decompress_stream(codec, _slices(data), limit=limit, expected=expected, span=span)
     first = next(pieces, b"")
     second = next(pieces, None)
@@ -97,7 +100,8 @@ def decompress_many(
 ) -> list[bytes | ShardError]:
     """Decompress payloads; return the content of each, or its error. Small gzip members are decompressed in bulk."""
     # Short payloads need no limit: deflate expands at most `DEFLATE_RATIO` times.
-    plain = _gzip_members(payloads) if codec == "gzip" and sum(map(len, payloads)) <= 2 * SMALL else None
+    bulk = codec == "gzip" and sum(map(len, payloads)) <= min(2 * SMALL, LEAST * len(payloads))
+    plain = _gzip_members(payloads) if bulk else None
     if plain:
         return plain
     found: list[bytes | ShardError] = []
@@ -118,7 +122,7 @@ def _gzip_members(payloads: Sequence[bytes]) -> list[bytes | ShardError] | None:
     sizes = list(map(len, contents))
     # A member ends with its size. If these 4 bytes occur only at the end, there are no trailing bytes.
     words = struct.unpack("4s" * len(sizes), struct.pack(f"<{len(sizes)}I", *sizes))
-    if max(map(bytes.find, payloads, words, repeat(_GZIP_HEAD), repeat(-1)), default=-1) >= 0:
+    if max(map(bytes.find, payloads, words, repeat(len(HEAD)), repeat(-1)), default=-1) >= 0:
         return None
     charge_expanded(sum(sizes))
     return cast(list[bytes | ShardError], contents)
@@ -138,6 +142,8 @@ def decompress_stream(
     Arguments and errors are those of `decompress`.
     """
     expand = _ENGINES.get(codec)
+    if codec == "gzip":
+        expand = partial(_expand_gzip, limit=limit if expected is None else expected)
     if expand is None:
         raise Unsupported(f"codec {codec!r} is not supported", span=span)
     return _bounded(codec, expand(bytes(chunk) for chunk in chunks if len(chunk)), limit, expected, span)
@@ -211,6 +217,21 @@ def _expand_deflate(chunks: Iterator[bytes], wbits: int) -> Iterator[bytes]:
     """Decompress zlib (`wbits` 15), gzip (31) or raw deflate (-15); zlib checks the trailer."""
     # The decompressor allocates only the memory that it fills.
     return _expanded(zlib.decompressobj(wbits), chunks, repeat(_PIECE))
+
+
+def _expand_gzip(chunks: Iterator[bytes], limit: int) -> Iterator[bytes]:
+    head, size = [], 0
+    for chunk in chunks:
+        head.append(chunk)
+        size += len(chunk)
+        if size > _GATHERED:
+            break
+    else:
+        whole = intact_content(b"".join(head), limit)
+        if whole is not None:
+            yield from (whole[at : at + _PIECE] for at in range(0, len(whole), _PIECE))
+            return
+    yield from _expand_deflate(chain(head, chunks), _WBITS["gzip"])
 
 
 def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -360,7 +381,6 @@ _ENGINES: dict[str, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
     "none": iter,
     "zstd": _expand_zstd,
     "lz4": _expand_lz4,
-    "gzip": partial(_expand_deflate, wbits=_WBITS["gzip"]),
     "zlib": partial(_expand_deflate, wbits=_WBITS["zlib"]),
     "deflate": partial(_expand_deflate, wbits=-15),  # raw deflate, without header and checksum, as in zip archives
 }

@@ -9,14 +9,8 @@ from itertools import chain, islice, pairwise, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.decompress import (
-    DEFLATE_RATIO,
-    SMALL,
-    decompress,
-    decompress_many,
-    decompress_shown,
-    decompress_stream,
-)
+from shardcore.codecs.decompress import SMALL, decompress, decompress_many, decompress_shown, decompress_stream
+from shardcore.codecs.gzip import DEFLATE_RATIO
 from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError, detached
 from shardcore.formats.neuroglancer.index import IndexLevels, MinishardTable, read_batches

@@ -221,6 +221,8 @@ def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
     """Return running sums modulo 2**64, as in other readers, restarting after each `counts[j]` numbers."""
     # Exact even if totals wrap, because subtraction is also modulo 2**64.
     totals: Numbers = np.cumsum(deltas, dtype=np.uint64)
+    if len(counts) == 1:
+        return totals
     filled = counts[counts > 0]
     firsts = np.cumsum(filled) - filled
     before: Numbers = np.repeat(totals[firsts] - deltas[firsts], filled)
@@ -233,13 +235,17 @@ def entries_of(
     """Decode minishard indices; raise FormatError if a size is not a multiple of 24."""
     counts = np.array([entry_count(len(index)) for index in indices], dtype=np.int64)
     words = np.frombuffer(b"".join(indices), dtype=WORDS).astype(np.uint64, copy=False)
-    firsts = np.cumsum(counts) - counts
-    slots = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(firsts, counts)
-    # A segment is three rows of n words: entry i of row r is word 3 * (entries before) + r * n + i.
-    at = np.repeat(3 * firsts, counts) + slots
-    rows = np.repeat(counts, counts)
-    id_deltas, gaps, sizes = words[at], words[at + rows], words[at + 2 * rows]
-    del at, rows, words  # frees as much memory as the result takes
+    if len(indices) == 1:
+        slots = np.arange(len(words) // 3, dtype=np.int64)
+        id_deltas, gaps, sizes = words.reshape(3, -1)
+    else:
+        firsts = np.cumsum(counts) - counts
+        slots = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(firsts, counts)
+        # A segment is three rows of n words: entry i of row r is word 3 * (entries before) + r * n + i.
+        at = np.repeat(3 * firsts, counts) + slots
+        rows = np.repeat(counts, counts)
+        id_deltas, gaps, sizes = words[at], words[at + rows], words[at + 2 * rows]
+        del at, rows, words  # frees as much memory as the result takes
     ids = running_sums(id_deltas, counts)
     starts = running_sums(gaps + sizes, counts) + np.uint64(index_size) - sizes
     limit = np.uint64(file_size)

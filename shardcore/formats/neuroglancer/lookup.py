@@ -208,7 +208,7 @@ class NeuroglancerLookup:
         entries, size = levels.minishard(key.minishard, source, (start, stop))
         read = MinishardRead(located, entries, size, file.spec.minishard_index_encoding)
         yield read
-        found = np.flatnonzero(entries.ids == np.uint64(key.key))
+        found = (entries.ids == np.uint64(key.key)).nonzero()[0]
         searched = KeySearched(read, found, "" if len(found) else self._elsewhere(key))
         yield searched
         if not len(found):

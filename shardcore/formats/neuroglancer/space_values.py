@@ -8,16 +8,17 @@ from __future__ import annotations
 import errno
 import math
 import mmap
-import struct
-import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from enum import Enum
 from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
+from shardcore.codecs.gzip import AT_ONCE, gzip_member, gzip_stream
 from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, SourceError, UsageError, reported_as
 from shardcore.formats.neuroglancer.info import SpaceKind
@@ -109,38 +110,6 @@ def _so(spec: ShardingSpec) -> str:
         f"preshift_bits {spec.preshift_bits}, hash {spec.hash}, minishard_bits {spec.minishard_bits}, "
         f"shard_bits {spec.shard_bits}, minishard indices {spec.minishard_index_encoding}, values {spec.data_encoding}"
     )
-
-
-# --- gzip members -----------------------------------------------------------------------------------------------
-
-HEAD = bytes.fromhex("1f8b08000000000000ff")
-"""Gzip header without name, time and system."""
-LEVEL = 6
-WHOLE = 1 << 20
-"""Size in bytes up to which content is compressed at once, with a window of its size."""
-_LOOKAHEAD = 262
-"""Bytes of the window to which deflate cannot refer."""
-_trailer = struct.Struct("<II").pack
-
-
-def gzip_member(data: bytes) -> bytes:
-    """Compress up to `WHOLE` bytes of content into a gzip member. A small window makes small values much faster."""
-    size = len(data)
-    window = min(max((size + _LOOKAHEAD).bit_length(), 9), 15)
-    engine = zlib.compressobj(LEVEL, zlib.DEFLATED, -window, min(window - 6, 8))
-    return b"".join((HEAD, engine.compress(data), engine.flush(), _trailer(zlib.crc32(data), size)))
-
-
-def gzip_stream(pieces: Iterable[bytes | bytearray | memoryview], write: Callable[[bytes], None]) -> int:
-    engine = zlib.compressobj(LEVEL, zlib.DEFLATED, -15, 8)
-    size, check = 0, 0
-    write(HEAD)
-    for piece in pieces:
-        size += len(piece)
-        check = zlib.crc32(piece, check)
-        write(engine.compress(piece))
-    write(engine.flush() + _trailer(check, size & 0xFFFFFFFF))
-    return size
 
 
 # --- placement --------------------------------------------------------------------------------------------------
@@ -264,6 +233,7 @@ PIECE = 4 << 20
 """Approximate size of the pieces read back, in bytes."""
 RELEASED = 32 << 20
 """Bytes read after which mapped pages are released."""
+THREADED = 1 << 14  # bytes of values above which several are compressed in parallel
 MEMBER_SIZE = 20
 """Size of an empty gzip member in bytes; a plan adds it to the size of content that is not read."""
 JOINED = 1 << 14
@@ -300,6 +270,10 @@ class SpaceValues:
         self._sizes = array("q")
         self._labels = Labels()
         self._gzip: bool | None = None
+        self._workers, self._jobs = output.workers, output.jobs
+        self._end = 0  # of the last complete value in the spool
+        self._compressing: deque[tuple[int, int, Future[bytes]]] = deque()  # row, size, and member of values
+        self._waiting = 0
         self._made: tuple[int, ShardingSpec, list[ShardArrangement]] | None = None
 
     def __len__(self) -> int:
@@ -318,31 +292,38 @@ class SpaceValues:
         fragments = more.parts.get(FRAGMENTS)
         if fragments is not None and not self.is_mesh:
             self._become_mesh(who)
-        offset = self.spool.at
         try:
-            before = self._copy(fragments, who) if fragments is not None else 0
+            before = 0
+            if fragments is not None:
+                self._collect()
+                before = self._copy(fragments, who)
             content, stored = self._add_value(data, before, who)
         except BaseException:
             # After a failed input the data set stays valid.
-            self.spool.rewind(offset)
+            self.spool.rewind(self._end)
             raise
         self._labels.note(len(self._keys), more.label)
         self._keys.append(number)
         self._before.append(before)
         self._sizes.append(stored)
+        self._end = self.spool.at
         self.content += before + content
         return str(number)
 
     def takes_many(self, contents: Sequence[bytes]) -> bool:
-        return not self.is_mesh and max(map(len, contents), default=0) <= WHOLE
+        return not self.is_mesh and max(map(len, contents), default=0) <= AT_ONCE
 
     def add_many(self, keys: Sequence[str], contents: Sequence[bytes]) -> list[str]:
         numbers = key_numbers(keys)
+        self._collect()
         for first in range(0, len(contents), JOINED):
             part = contents[first : first + JOINED]
-            stored = list(map(gzip_member, part)) if self._compressed else part
+            threads = self._workers if sum(map(len, part)) > THREADED * len(part) else None
+            each = threads.map if threads is not None else map
+            stored = list(each(gzip_member, part)) if self._compressed else part
             self.spool.write(b"".join(stored))
             self._sizes.extend(map(len, stored))
+        self._end = self.spool.at
         self.content += sum(map(len, contents))
         self._keys.frombytes(numbers.tobytes())
         self._before.frombytes(bytes(8 * len(contents)))
@@ -377,13 +358,29 @@ class SpaceValues:
         if not self._compressed:
             size = self._copy(data, who)
             return size, size
+        head, rest = read_up_to(AT_ONCE, data, who)
+        if rest is None and self._workers is not None and (self._compressing or len(head) > THREADED):
+            self._compressing.append((len(self._keys), len(head), self._workers.submit(gzip_member, head)))
+            self._waiting += len(head)
+            self._collect(2 * self._jobs)
+            return len(head), 0
+        self._collect()
         begun = self.spool.at
-        head, rest = read_up_to(WHOLE, data, who)
         if rest is None:
             self.spool.write(gzip_member(head))
             return len(head), self.spool.at - begun
         size = gzip_stream(chain((head,), rest), self.spool.write)
         return size, self.spool.at - begun
+
+    def _collect(self, most: int = 0) -> None:
+        """Write values to the spool, in order, until at most `most`, of `KEPT` bytes, are still being compressed."""
+        while len(self._compressing) > most or self._waiting > KEPT:
+            row, size, member = self._compressing.popleft()
+            stored = member.result()
+            self._waiting -= size
+            self.spool.write(stored)
+            self._sizes[row] = len(stored)
+            self._end = self.spool.at
 
     def _copy(self, data: Data, who: str) -> int:
         begun = self.spool.at
@@ -433,6 +430,7 @@ class SpaceValues:
                 raise UsageError(f"{self._labels.of(row)}: Morton code {keys[row]} is outside the grid {shape}")
 
     def columns(self) -> ValueColumns:
+        self._collect()
         # Copied, because an array cannot grow while views of it exist.
         return ValueColumns(
             np.array(self._keys, np.uint64), np.array(self._before, np.int64), np.array(self._sizes, np.int64)

@@ -174,34 +174,30 @@ def test_a_specification_that_cannot_be_written() -> None:
             shardcore.create(None, format="neuroglancer", spec=given)
 
 
-def test_values_larger_than_a_piece(tmp_path: Path) -> None:
-    data = random.Random(1).randbytes(300) * 20_000
-    for room in (0, 1 << 30):
-        with shardcore.create(tmp_path / f"{room}.bin", format="neuroglancer") as writer:
-            writer.spool.room = room
-            writer.add("1", data)
-            writer.add("2", io.BytesIO(data))
-        with shardcore.open(tmp_path / f"{room}.bin", format="neuroglancer", **writer.opening) as shard:
-            one, two = shard.find("1"), shard.find("2")
-            assert one.stored_size == two.stored_size < len(data) / 20
-            assert shard.read(one) == shard.read(two) == data
-    assert (tmp_path / "0.bin").read_bytes() == (tmp_path / f"{1 << 30}.bin").read_bytes()
-
-
-def test_values_that_no_memory_can_be_mapped_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With few addresses (`ulimit -v`), spilled values are read instead."""
+def test_neither_threads_nor_the_spool_change_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few addresses (`ulimit -v`), spilled values are read instead of mapped."""
 
     def refused(*arguments: object, **named: object) -> None:
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
-    for name in ("mapped", "read"):
-        if name == "read":
+    monkeypatch.setattr(space_values, "AT_ONCE", 1 << 20)
+    data = random.Random(1).randbytes(300) * 20_000
+    files = [tmp_path / name for name in ("kept.bin", "mapped.bin", "read.bin")]
+    for path, room, jobs in zip(files, (1 << 30, 0, 0), (1, 3, 2), strict=True):
+        if path.stem == "read":
             monkeypatch.setattr(space_values.mmap, "mmap", refused)
-        with shardcore.create(tmp_path / f"{name}.bin", format="neuroglancer") as writer:
-            writer.spool.room = 10
-            for key in (5, 1, 9, 3):
+        with shardcore.create(path, format="neuroglancer", jobs=jobs) as writer:
+            writer.spool.room = room
+            for key in (50, 9, 30, 3, 45):
                 writer.add(str(key), random.Random(key).randbytes(1000 * key))
-    assert (tmp_path / "mapped.bin").read_bytes() == (tmp_path / "read.bin").read_bytes()
+            writer.add("1", data)
+            writer.add("2", io.BytesIO(data))
+        with shardcore.open(path, format="neuroglancer", **writer.opening) as shard:
+            one, two = shard.find("1"), shard.find("2")
+            assert one.stored_size == two.stored_size < len(data) / 20
+            assert shard.read(one) == shard.read(two) == data
+            assert shard["45"] == random.Random(45).randbytes(45_000)
+    assert len({path.read_bytes() for path in files}) == 1
 
 
 def test_annotations_whose_info_is_given(tmp_path: Path) -> None:
