@@ -287,6 +287,13 @@ class SlotOrder:
         sizes[order] = self.sizes_at(np.searchsorted(self.ranked, wanted[order]))
         return sizes
 
+    def size_of(self, slot: int, offset: int) -> int:
+        at = int(self.ranked.searchsorted(np.uint64(offset << self.bits | (slot if self.bits else 0))))
+        if self.lengths is not None:
+            return int(self.lengths[at])
+        after = int(self.ranked[at + 1]) >> self.bits if at + 1 < len(self) else self.layout.index_start
+        return after - offset - OBJECT.size
+
     def sizes_at(self, at: I64) -> I64:
         if self.lengths is not None:
             return self.lengths[at]
