@@ -39,7 +39,7 @@ from shardcore.shards.shard_tasks import (
     with_digest,
 )
 
-ROWS_AT_ONCE = 1 << 16
+ROWS_AT_ONCE = 1 << 14
 FILES_AT_ONCE = 1 << 8
 """Rows read at once if each row may be a separate file."""
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -32,15 +31,7 @@ N = TypeVar("N")
 
 _FEW = 1000
 
-
-class PayloadFault(IntEnum):
-    NONE = 0
-    OUTSIDE = 1
-    """The payload does not end before the index."""
-    CODEC = 2
-    """The codec is not in `CODECS`."""
-    SIZE = 3
-    """Stored and uncompressed size of an uncompressed object differ."""
+UIDS_AT_ONCE = 1 << 14
 
 
 @dataclass(slots=True)
@@ -147,6 +138,7 @@ class Entries:
         uid_start = start + layout.UID_HEAD.size
         body = uid_start + (index[start] | index[start + 1] << 8)
         uid, flags, meta = (uid_start, body - uid_start), 0, 0
+        place: tuple[int, ...]
         if self.shape.bigfile and index[body] & layout.BIGFILE_FLAG:
             flags, hash_length = layout.BIGFILE_HEAD.packer.unpack_from(index, body)
             hash_start = body + layout.BIGFILE_HEAD.size
@@ -154,10 +146,10 @@ class Entries:
             return EntryFields(*uid, flags, True, 0, 0, 0, 0, size, hash_start, hash_length, stop - meta, meta)
         place = self.shape.place.packer.unpack_from(index, body)
         if self.shape.bigfile:
-            flags, *place, meta = place
-        if len(place) == 2:
-            place = (*place, 0, place[1], place[1])
-        return EntryFields(*uid, flags, False, *place, start, 0, stop - meta, meta)
+            flags, place, meta = place[0], place[1:-1], place[-1]
+        offset, length, codec, compressed, size = place if len(place) > 2 else (*place, 0, place[1], place[1])
+        fields = (flags, False, offset, length, codec, compressed, size)
+        return EntryFields(*uid, *fields, start, 0, stop - meta, meta)
 
     def _records(self, record: Record, starts: Positions, there: NDArray[np.bool_]) -> NDArray[Any]:
         """Return a record at each offset; zeros for the rows that do not have it."""
@@ -190,19 +182,21 @@ class Entries:
     def hash_text(self, row: int) -> str:
         return self.hash(row).decode("ascii", "replace")
 
-    def uids(self, c: EntryColumns) -> list[str | None]:
-        starts, index = c.uid_start, self.index
-        stops = starts + c.uid_length
+    def uids(self, rows: Rows) -> list[str | None]:
+        starts, index = self.walk.starts[rows] + layout.UID_HEAD.size, self.index
+        stops = starts + self.uid_lengths[rows]
         try:
             return [index[a:b].decode() for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
         except UnicodeDecodeError:
             return [layout.read_uid(index[a:b]) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
 
-    def uid_bytes(self, c: EntryColumns) -> ByteStrings:
-        starts, lengths = c.uid_start, c.uid_length
-        stops = np.cumsum(lengths)
-        places = np.repeat(starts - (stops - lengths), lengths) + np.arange(int(stops[-1]) if len(stops) else 0)
-        return ByteStrings(self.shape.bytes[places], lengths)
+    def uid_bytes(self, rows: Rows) -> ByteStrings:
+        starts, lengths, uids = self.walk.starts[rows] + layout.UID_HEAD.size, self.uid_lengths[rows], bytearray()
+        for first in range(0, len(rows), UIDS_AT_ONCE):
+            some = slice(first, first + UIDS_AT_ONCE)
+            places = zip(starts[some].tolist(), (starts[some] + lengths[some]).tolist(), strict=True)
+            uids += b"".join([self.index[a:b] for a, b in places])
+        return ByteStrings(np.frombuffer(uids, np.uint8), lengths.astype(np.int64))
 
     def meta(self, row: int) -> dict[str, Any]:
         """Return the metadata of a row; raise FormatError if it is not a JSON object."""
@@ -261,18 +255,11 @@ class Entries:
 
     # --- faults ---------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def faults(self) -> NDArray[np.uint8]:
-        return self._faults(self.columns)
-
-    def _faults(self, c: EntryColumns) -> NDArray[np.uint8]:
+    def _outside(self, c: EntryColumns) -> NDArray[np.bool_]:
+        """Return a mask of the payloads that do not end before the index; BigFiles have none."""
         stop = np.uint64(self.data_stop)
-        faults = np.zeros(len(c.big), np.uint8)
-        faults[(c.codec == 0) & (c.size != c.length)] = PayloadFault.SIZE
-        faults[c.codec >= len(layout.CODECS)] = PayloadFault.CODEC
         # `offset + length` may overflow.
-        faults[(c.length > stop) | (c.offset > stop - np.minimum(c.length, stop))] = PayloadFault.OUTSIDE
-        return faults
+        return np.asarray((c.length > stop) | (c.offset > stop - np.minimum(c.length, stop)))
 
     def problem(self, row: int, entry: EntryFields[int] | None = None) -> str:
         """Return the reason why the content of a row cannot be read; "" if it can."""
@@ -302,7 +289,7 @@ class Entries:
         return bool(self.entry(row).big)
 
     def unreadable(self, c: EntryColumns) -> NDArray[np.bool_]:
-        bad = self._faults(c) != PayloadFault.NONE
+        bad = self._outside(c) | (c.codec >= len(layout.CODECS)) | (c.codec == 0) & (c.size != c.length)
         if len(big := np.flatnonzero(c.big)):
             good = c.hash_length[big] == layout.HASH_LENGTH
             if len(starts := c.hash_start[big[good]]):
@@ -353,7 +340,7 @@ class Entries:
         order = np.argsort(starts)
         edges = np.stack([starts[order], (starts + lengths)[order]], axis=1).ravel()
         found = np.zeros(len(starts), bool)
-        found[order] = np.bitwise_or.reduceat(self.shape.bytes, edges)[::2] >= 0x80
+        found[order] = np.bitwise_or.reduceat(self.shape.bytes[: edges[-1] + 1], edges)[::2] >= 0x80
         return np.asarray(found & (lengths > 0), bool)
 
     # --- searches -------------------------------------------------------------------------------------------------
@@ -456,7 +443,7 @@ class Entries:
     def by_offset(self) -> Rows:
         """Return the rows of inline objects with a payload in the data section, sorted by offset."""
         c = self.columns
-        rows = np.flatnonzero(~c.big & (c.length > 0) & (self.faults != PayloadFault.OUTSIDE))
+        rows = np.flatnonzero(~c.big & (c.length > 0) & ~self._outside(c))
         return np.asarray(rows[np.lexsort((rows, c.offset[rows]))])
 
 

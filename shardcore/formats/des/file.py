@@ -199,12 +199,9 @@ class DesFile:
         return None if place is None or place[1] - place[0] > limit else self.source.read(*place)
 
     def decode(self, row: int, stored: bytes) -> bytes:
-        """Return the content of a valid inline entry from its stored bytes."""
-        entry = self.entries.entry(row)
-        if not entry.codec:
-            return stored
-        span = self.entries.payload(row)
-        return decompress(CODECS[entry.codec], stored, limit=entry.size, expected=entry.size, span=span)
+        """Return the content of a valid compressed entry from its stored bytes."""
+        place, codec, size = self._checked_payload(row)
+        return decompress(codec, stored, limit=size, expected=size, span=place)
 
     def _checked_payload(self, row: int) -> tuple[Span, str, int]:
         """Return payload, codec and declared uncompressed size of an inline object; raise FormatError if invalid."""

@@ -16,6 +16,7 @@ from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 from shardcore.shards.cache import Once
+from shardcore.shards.shard import AT_ONCE
 
 OBJECT, BIGFILE = 0, 1
 _NOT_SHOWN = 1 << 62  # larger sizes and offsets are invalid and become -1
@@ -34,11 +35,10 @@ class DesObjects(Objects):
         return len(self._entries)
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        return self._columns(rows, self._entries.part(rows))
-
-    def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
-        c = self._entries.part(rows)
-        return self._columns(rows, c), self._entries.uids(c)
+        # The fields of an entry take twice the memory of its columns.
+        parts = [rows[first : first + AT_ONCE] for first in range(0, max(len(rows), 1), AT_ONCE)]
+        found = [self._columns(some, self._entries.part(some)) for some in parts]
+        return found[0] if len(found) == 1 else ObjectColumns.join(found)
 
     def _columns(self, rows: NDArray[np.int64], c: EntryColumns) -> ObjectColumns:
         big, lost = c.big, self._entries.unreadable(c)
@@ -60,10 +60,10 @@ class DesObjects(Objects):
         )
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        return self._entries.uids(self._entries.part(rows))
+        return self._entries.uids(rows)
 
     def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
-        return self._entries.uid_bytes(self._entries.part(rows))
+        return self._entries.uid_bytes(rows)
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
         entries, c, walk = self._entries, self._entries.part(rows), self._entries.walk
@@ -74,7 +74,7 @@ class DesObjects(Objects):
         places = (walk.starts[rows] + entries.data_stop, walk.stops[rows] + entries.data_stop, c.compressed)
         lists = (column.tolist() for column in (rows, *fields, *places, simple))
         for key, row, start, stop, size, stored, codec, flags, first, last, compressed, plain in zip(
-            entries.uids(c), *lists, strict=True
+            entries.uids(rows), *lists, strict=True
         ):
             if not plain:
                 yield self._ref(row)

@@ -316,7 +316,7 @@ def new_sidecar(
     name: str, size: int, entries: Entries, checksums: Sequence[str], times: Sequence[str] = ()
 ) -> dict[str, Any]:
     index: dict[str, Any] = {}
-    for row, (uid, checksum) in enumerate(zip(entries.uids(entries.columns), checksums, strict=True)):
+    for row, (uid, checksum) in enumerate(zip(entries.uids(entries.all_rows), checksums, strict=True)):
         meta, text = entries.meta(row), uid or ""
         created_at = created_at_of(meta) or (times[row] if times else "")
         index[entry_key(text, created_at)] = {

@@ -126,7 +126,7 @@ class _Checks:
         name = ShardName.parse(self._file.source.name)
         if name is None:
             return
-        uids = [uid for uid in self._entries.uids(self._entries.columns) if uid is not None]
+        uids = [uid for uid in self._entries.uids(self._entries.all_rows) if uid is not None]
         if uids and infer_n_bits({name.hex: uids}) is None:
             message = (
                 f"no n_bits from {MIN_BITS} to {MAX_BITS} routes all uids to {name.hex}, the number in the file name: "
@@ -165,7 +165,7 @@ class _Checks:
 
     def _sidecar_entries(self, sidecar: Sidecar) -> None:
         entries, known = self._entries, set()
-        for row, uid in enumerate(entries.uids(entries.columns)):
+        for row, uid in enumerate(entries.uids(entries.all_rows)):
             if uid is None:
                 continue
             key = sidecar.key_of(uid, entries.created_at(row))
