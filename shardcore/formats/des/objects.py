@@ -136,8 +136,8 @@ class DesObjects(Objects):
             tombstone = sidecar.tombstone(key, created_at)
             if tombstone is not None:
                 extras["tombstone"] = dict(tombstone.facts)
-            entry = sidecar.entry(key, created_at) or {}
-            extras |= {name: entry[name] for name in ("checksum", "checksum_algo") if isinstance(entry.get(name), str)}
+            known = sidecar.entry(key, created_at) or {}
+            extras |= {name: known[name] for name in ("checksum", "checksum_algo") if isinstance(known.get(name), str)}
         return extras
 
     @property

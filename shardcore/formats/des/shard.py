@@ -102,7 +102,7 @@ class DesShard(FileShard):
         return columns.places(live)
 
     def _encoded(self, columns: ObjectColumns) -> NDArray[np.bool_]:
-        return columns.codec != 0
+        return np.asarray(columns.codec != 0)
 
     def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         return self.file.decode(row, stored)
