@@ -104,7 +104,9 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
-    def dataclass(cls=None, /, *, repr=True, eq=True, order=False, frozen=False, slots=False, kw_only=False):
+    def dataclass(
+        cls=None, /, *, repr=True, eq=True, order=False, frozen=False, slots=False, kw_only=False, unsafe_hash=False
+    ):
         def define(cls):
             doc, cls.__doc__ = cls.__doc__, " "  # else the standard library writes one, from a signature
             # The standard library refuses to mix frozen and other classes.
@@ -120,7 +122,7 @@ else:
             if eq:
                 hashed = _values([one.name for one in every if (one.compare if one.hash is None else one.hash)])
                 methods["__eq__"] = _comparison(operator.eq, compared)
-                methods["__hash__"] = (lambda self: hash(hashed(self))) if frozen else None
+                methods["__hash__"] = (lambda self: hash(hashed(self))) if frozen or unsafe_hash else None
             if order:
                 for relation in (operator.lt, operator.le, operator.gt, operator.ge):
                     methods[f"__{relation.__name__}__"] = _comparison(relation, compared)

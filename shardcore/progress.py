@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -22,13 +22,17 @@ def no_progress(done: int, total: int) -> None:
     """Default `progress` callable, which does nothing."""
 
 
-@contextmanager
-def context_value(variable: ContextVar[T], value: T) -> Iterator[None]:
-    token = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(token)
+class context_value(AbstractContextManager[None], Generic[T]):  # noqa: N801 - used like a function
+    __slots__ = ("_token", "_value", "_variable")
+
+    def __init__(self, variable: ContextVar[T], value: T) -> None:
+        self._variable, self._value = variable, value
+
+    def __enter__(self) -> None:
+        self._token = self._variable.set(self._value)
+
+    def __exit__(self, *error: object) -> None:
+        self._variable.reset(self._token)
 
 
 _stop_check: ContextVar[Callable[[], None] | None] = ContextVar("stop_check", default=None)
@@ -42,8 +46,11 @@ def stopped_by(check: Callable[[], None]) -> AbstractContextManager[None]:
     return context_value(_stop_check, check)
 
 
+stop_check: Callable[[], Callable[[], None] | None] = _stop_check.get
+
+
 def check_stopped() -> None:
-    check = _stop_check.get()
+    check = stop_check()
     if check is not None:
         check()
 

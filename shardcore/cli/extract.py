@@ -103,7 +103,7 @@ def ls(
         streamed = shard.source is None and shard.index_cost > SMALL_INDEX
         # Whether a slot is unused or deleted (swh) needs the whole index.
         few = limit is not None and limit <= FEW_ROWS and not everything
-        if not streamed and (json or not sizes_stated(shard)) and (not few or shard.source is None):
+        if not (streamed or shard.listed) and (json or not sizes_stated(shard)) and (not few or shard.source is None):
             with progress_bar("loading the index") as progress:
                 shard.load_index(progress)
         errors += warn_unreadable(shard)

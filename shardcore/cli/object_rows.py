@@ -39,7 +39,7 @@ from shardcore.shards.shard_tasks import (
     with_digest,
 )
 
-ROWS_AT_ONCE = 1 << 16
+ROWS_AT_ONCE = 1 << 14
 FILES_AT_ONCE = 1 << 8
 """Rows read at once if each row may be a separate file."""
 
@@ -55,7 +55,7 @@ def shown_rows(
     """Yield the columns of the rows to list, in row order; also their keys if `keys` is set."""
     left, count = limit, len(shard.objects)
     # Each row of a data set may open a separate file.
-    step = FILES_AT_ONCE if shard.source is None and not shard.loaded else ROWS_AT_ONCE
+    step = FILES_AT_ONCE if shard.source is None and not shard.listed else ROWS_AT_ONCE
     for first in range(0, count, step):
         if left == 0:
             return
@@ -80,7 +80,7 @@ def shown_rows(
             # Unknown sizes are read only for the rows that are shown.
             taken = columns.take(chosen - first)
             yield (
-                taken if shard.loaded or (keys and sizes_stated(shard)) else shard.objects.with_sizes(taken),
+                taken if shard.listed or (keys and sizes_stated(shard)) else shard.objects.with_sizes(taken),
                 [texts[at] for at in (chosen - first).tolist()] if keys else [],
             )
 

@@ -140,8 +140,7 @@ _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
 _allowed: ContextVar[int] = ContextVar("allowed", default=0)
 
 
-def budget() -> Budget | None:
-    return _current.get()
+budget: Callable[[], Budget | None] = _current.get
 
 
 class budgeted:  # noqa: N801 - used like a function; a class is entered twice as fast as a generator
@@ -235,11 +234,6 @@ def taking_operation(function: Callable[P, R]) -> Callable[P, R]:
             return function(*arguments, **named)
 
     return call
-
-
-def charge_read(source: Charged, count: int) -> None:
-    if (current := _current.get()) is not None:
-        current.charge_read(source, count)
 
 
 def charge_expanded(count: int) -> None:

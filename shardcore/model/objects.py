@@ -47,7 +47,8 @@ def in_states(states: NDArray[np.uint8], wanted: Iterable[State]) -> NDArray[np.
     return table[states]
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, for the same reason as `Span`.
+@dataclass(slots=True, unsafe_hash=True)
 class ObjectRef(Displayed):
     """One object of a shard.
 

@@ -144,16 +144,23 @@ class FileShard(Shard):
                 continue
             count_source(self.source)
             stored = ranges_of(self.file.source, starts[starts >= 0], stops[starts >= 0])
+            encoded = self._encoded(columns).tolist()
             for number, (row, start) in enumerate(zip(few.tolist(), starts.tolist(), strict=True)):
                 if start < 0:
                     yield from super().contents(few[number : number + 1])
-                    continue
-                yield self._content_or_error(partial(self._decode_row, row, start, next(stored)))
+                elif encoded[number]:
+                    yield self._content_or_error(partial(self._decode_row, row, start, next(stored)))
+                else:
+                    yield next(stored)
 
     def _stored(self, columns: ObjectColumns) -> tuple[I64, I64]:
         """Return start and stop of the stored bytes of rows that `_decode_row` can decode; -1 for other rows."""
         none = np.full(len(columns), -1, np.int64)
         return none, none
+
+    def _encoded(self, columns: ObjectColumns) -> NDArray[np.bool_]:
+        """Return a mask of the rows whose content differs from their stored bytes."""
+        return np.ones(len(columns), np.bool_)
 
     def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         """Return the content of a row, whose stored bytes were read from the offset `start`."""

@@ -39,7 +39,7 @@ from shardcore.model.span import SourceName, Span
 from shardcore.model.text import Displayed, plural, short, without_secrets
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.trace import LookupRecorder, Trace, record_lookup
-from shardcore.sources.base import ReadPurpose, reading_for
+from shardcore.sources.base import PIECE, ReadPurpose, reading_for
 from shardcore.sources.prefetched_source import WholeFiles
 
 if TYPE_CHECKING:
@@ -288,6 +288,11 @@ class Shard(ArrayValue, Displayed, ABC):
         return True
 
     @property
+    def listed(self) -> bool:
+        """True if the objects can be listed with their sizes as they are; otherwise after `load_index`."""
+        return self.loaded
+
+    @property
     def size(self) -> int | None:
         """Bytes of the file, or of all shards of a data set; None if unknown without opening them."""
         return None if self.source is None else self.source.size
@@ -505,7 +510,8 @@ class Shard(ArrayValue, Displayed, ABC):
         return ShardValues(cast("Mapping[str, bytes]", self))
 
     def _items(self) -> Iterator[tuple[str, bytes]]:
-        self.load_index()
+        if not self.listed:
+            self.load_index()
         for rows, keys in self._keyed_rows():
             for key, data in zip(keys, self.contents(rows), strict=True):
                 if isinstance(data, ShardError):
@@ -623,10 +629,17 @@ class Shard(ArrayValue, Displayed, ABC):
             FormatError: The stored bytes are corrupt.
             SourceError: The bytes cannot be read.
         """
-        return b"".join(bounded(self, ref, limit)) if isinstance(ref, ObjectRef) else self._read_key(ref, limit)
+        if not isinstance(ref, ObjectRef):
+            return self._read_key(ref, limit)
+        data = self._read_plain(ref, min(limit, PIECE))
+        return b"".join(bounded(self, ref, limit)) if data is None else data
 
     def _read_key(self, key: Key, limit: int) -> bytes:
-        return b"".join(bounded(self, self.find(key), limit))
+        return self.read(self.find(key), limit=limit)
+
+    def _read_plain(self, ref: ObjectRef, limit: int) -> bytes | None:
+        """Return a content that is stored uncompressed; None for others, and for more than `limit` bytes."""
+        return None
 
     def contents(self, rows: NDArray[np.int64]) -> Iterator[bytes | ShardError]:
         """Yield the uncompressed content of many rows, or the error of a row, in their order.

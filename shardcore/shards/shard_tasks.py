@@ -117,7 +117,8 @@ def member_rows(shard: Shard, name: str, progress: Progress, asked: RowsRequest)
 
 
 def rows_of(member: Shard, asked: RowsRequest) -> RowsFound:
-    member.load_index()
+    if not member.listed:
+        member.load_index()
     objects = member.objects
     if len(objects) > asked.most:
         return RowsFound(objects.kinds, ObjectColumns.of([], [], [], []), more=True)

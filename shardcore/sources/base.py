@@ -13,10 +13,10 @@ from typing import Self, TypeVar
 
 from shardcore.dataclasses import dataclass
 from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, raise_unless_absent
-from shardcore.model.budget import charge_read
+from shardcore.model.budget import budget
 from shardcore.model.span import Span
 from shardcore.model.text import ends_text, plural, short
-from shardcore.progress import check_stopped, context_value
+from shardcore.progress import check_stopped, context_value, stop_check
 
 T = TypeVar("T")
 
@@ -177,11 +177,13 @@ class Source(ABC):
             SourceError: The bytes cannot be read.
             Cancelled: The job was cancelled.
         """
-        check_stopped()
+        # Without calls: a lookup has several of these.
+        if (check := stop_check()) is not None:
+            check()
         if not 0 <= start <= stop <= self.size:
             self.check_range(start, stop)
-        if self.charged:
-            charge_read(self, stop - start)
+        if self.charged and (current := budget()) is not None:
+            current.charge_read(self, stop - start)
         return self._read(start, stop)
 
     def read_first(self, count: int) -> bytes:
@@ -204,16 +206,17 @@ class Source(ABC):
         check_stopped()
         for start, stop in ranges:
             self.check_range(start, stop)
-        if self.charged:
-            charge_read(self, sum(stop - start for start, stop in ranges))
+        if self.charged and (current := budget()) is not None:
+            current.charge_read(self, sum(stop - start for start, stop in ranges))
         return self._read_many(ranges)
 
     def _charged_end(self, count: int, read: Callable[[int], bytes]) -> bytes:
-        if self.charged and self.near:
-            charge_read(self, min(count, self.size))
+        current = budget() if self.charged else None
+        if current is not None and self.near:
+            current.charge_read(self, min(count, self.size))
         data = read(count)  # now the size of a remote file is known
-        if self.charged and not self.near:
-            charge_read(self, len(data))
+        if current is not None and not self.near:
+            current.charge_read(self, len(data))
         return data
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:

@@ -54,6 +54,7 @@ class FileSource(Source):
     """
 
     watchable = True
+    size = 0
     _closed = True
 
     def __init__(self, path: str | Path, *, follow_links: bool = True) -> None:
@@ -69,7 +70,7 @@ class FileSource(Source):
                 status = os.fstat(self._descriptor)
                 if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)):
                     raise SourceError(f"cannot open {self.uri}: not a regular file")
-                self._size = status.st_size or os.lseek(self._descriptor, 0, os.SEEK_END)
+                self.size = status.st_size or os.lseek(self._descriptor, 0, os.SEEK_END)
         except BaseException:
             self.close()
             raise
@@ -81,17 +82,12 @@ class FileSource(Source):
     def folder(self) -> LocalFolder:  # type: ignore[override]
         return LocalFolder(self._absolute.parent)
 
-    @property
-    def size(self) -> int:
-        """Number of bytes when the file was opened."""
-        return self._size
-
     @cached_property
     def stored(self) -> int:
         """Bytes outside the holes of a sparse file; `size` if the file system does not report holes."""
         # Compressing file systems also allocate fewer blocks: only reported holes count.
-        if self._blocks is None or self._blocks * 512 >= self._size or not hasattr(os, "SEEK_HOLE"):
-            return self._size
+        if self._blocks is None or self._blocks * 512 >= self.size or not hasattr(os, "SEEK_HOLE"):
+            return self.size
         total, at = 0, 0
         blocks: int = self._blocks
         try:
@@ -99,11 +95,11 @@ class FileSource(Source):
                 first = os.lseek(self._descriptor, at, os.SEEK_DATA)
                 at = os.lseek(self._descriptor, first, os.SEEK_HOLE)
                 total += at - first
-                if at >= self._size:
+                if at >= self.size:
                     return total
         except OSError as error:
             # ENXIO: no data after this offset.
-            return total if error.errno == errno.ENXIO else self._size
+            return total if error.errno == errno.ENXIO else self.size
         return max(total, blocks * 512)
 
     @property
@@ -132,6 +128,8 @@ class FileSource(Source):
         try:
             while at < stop:
                 part = read_at(self._descriptor, min(stop - at, 1 << 30), at)
+                if len(part) == stop - start:
+                    return part
                 if not part:
                     raise SourceChanged(f"{self.name} shrank while it was open", span=Span("", at, stop))
                 parts.append(part)
@@ -148,7 +146,7 @@ class FileSource(Source):
                 last = not self._users
             if last:
                 os.close(self._descriptor)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return b"".join(parts)
 
     def check_same(self, descriptor: int) -> None:
         """Check that an open descriptor refers to this file.
@@ -249,21 +247,18 @@ class OnDemandSource(Source):
 
     watchable = True
     charged = False
+    size = 0
 
     def __init__(self, folder: LocalFolder, name: str) -> None:
         self._folder = folder
         self._path = name
         self._closed = False
         with folder.open(name) as source:
-            self.name, self.uri, self._size, self._status = source.name, source.uri, source.size, source.status
+            self.name, self.uri, self.size, self._status = source.name, source.uri, source.size, source.status
 
     @cached_property
     def folder(self) -> LocalFolder:  # type: ignore[override]
         return LocalFolder((self._folder.path.absolute() / self._path).parent)
-
-    @property
-    def size(self) -> int:
-        return self._size
 
     @property
     def identity(self) -> str:

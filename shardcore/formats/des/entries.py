@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
-from enum import IntEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -28,23 +27,16 @@ SCANS = 8
 """Number of lookups per uid length that compare all entries; then the uids of this length are sorted."""
 
 Rows = NDArray[np.int64]
+N = TypeVar("N")
 
 _FEW = 1000
 
-
-class PayloadFault(IntEnum):
-    NONE = 0
-    OUTSIDE = 1
-    """The payload does not end before the index."""
-    CODEC = 2
-    """The codec is not in `CODECS`."""
-    SIZE = 3
-    """Stored and uncompressed size of an uncompressed object differ."""
+UIDS_AT_ONCE = 1 << 14
 
 
-@dataclass(frozen=True, slots=True)
-class EntryColumns:
-    """Fields of all entries as columns; offsets of texts are relative to the start of the index.
+@dataclass(slots=True)
+class EntryFields(Generic[N]):
+    """Fields of one entry, or of many as columns; offsets of texts are relative to the start of the index.
 
     Attributes:
         uid_start: Offset of the uid.
@@ -62,19 +54,22 @@ class EntryColumns:
         meta_length: Bytes of the metadata.
     """
 
-    uid_start: Positions
-    uid_length: Positions
-    flags: NDArray[np.uint8]
-    big: NDArray[np.bool_]
-    offset: NDArray[np.uint64]
-    length: NDArray[np.uint64]
-    codec: NDArray[np.uint8]
-    compressed: NDArray[np.uint64]
-    size: NDArray[np.uint64]
-    hash_start: Positions
-    hash_length: Positions
-    meta_start: Positions
-    meta_length: Positions
+    uid_start: N
+    uid_length: N
+    flags: N
+    big: N
+    offset: N
+    length: N
+    codec: N
+    compressed: N
+    size: N
+    hash_start: N
+    hash_length: N
+    meta_start: N
+    meta_length: N
+
+
+EntryColumns = EntryFields[NDArray[Any]]
 
 
 class Entries:
@@ -111,7 +106,11 @@ class Entries:
 
     @cached_property
     def columns(self) -> EntryColumns:
-        shape, starts, stops = self.shape, self.walk.starts, self.walk.stops
+        """Fields of all entries: 90 bytes per entry."""
+        return self.part(slice(None))
+
+    def part(self, rows: Rows | slice) -> EntryColumns:
+        shape, starts, stops = self.shape, self.walk.starts[rows], self.walk.stops[rows]
         none = np.zeros(len(starts), np.uint8)
         uid_length = shape.number(starts, "<u2")
         uid_start = starts + layout.UID_HEAD.size
@@ -131,21 +130,26 @@ class Entries:
             hash_start = np.where(big, body + layout.BIGFILE_HEAD.size, starts)
             tail = self._records(layout.BIGFILE_TAIL, hash_start + hash_length, big)
             size, meta_length = np.where(big, tail["size"], size), np.where(big, tail["meta_length"], meta_length)
-        return EntryColumns(
-            uid_start,
-            uid_length,
-            flags,
-            big,
-            place["offset"],
-            length,
-            codec,
-            compressed,
-            size,
-            hash_start,
-            hash_length,
-            stops - meta_length,
-            meta_length,
-        )
+        fields = (uid_start, uid_length, flags, big, place["offset"], length, codec, compressed, size)
+        return EntryFields(*fields, hash_start, hash_length, stops - meta_length, meta_length)
+
+    def entry(self, row: int) -> EntryFields[int]:
+        index, start, stop = self.index, int(self.walk.starts[row]), int(self.walk.stops[row])
+        uid_start = start + layout.UID_HEAD.size
+        body = uid_start + (index[start] | index[start + 1] << 8)
+        uid, flags, meta = (uid_start, body - uid_start), 0, 0
+        place: tuple[int, ...]
+        if self.shape.bigfile and index[body] & layout.BIGFILE_FLAG:
+            flags, hash_length = layout.BIGFILE_HEAD.packer.unpack_from(index, body)
+            hash_start = body + layout.BIGFILE_HEAD.size
+            size, meta = layout.BIGFILE_TAIL.packer.unpack_from(index, hash_start + hash_length)
+            return EntryFields(*uid, flags, True, 0, 0, 0, 0, size, hash_start, hash_length, stop - meta, meta)
+        place = self.shape.place.packer.unpack_from(index, body)
+        if self.shape.bigfile:
+            flags, place, meta = place[0], place[1:-1], place[-1]
+        offset, length, codec, compressed, size = place if len(place) > 2 else (*place, 0, place[1], place[1])
+        fields = (flags, False, offset, length, codec, compressed, size)
+        return EntryFields(*uid, *fields, start, 0, stop - meta, meta)
 
     def _records(self, record: Record, starts: Positions, there: NDArray[np.bool_]) -> NDArray[Any]:
         """Return a record at each offset; zeros for the rows that do not have it."""
@@ -155,38 +159,50 @@ class Entries:
             found[there] = np.ascontiguousarray(windows[starts[there]]).view(record.dtype).ravel()
         return found
 
+    def plain(self, row: int) -> tuple[int, int] | None:
+        """Return start and stop of a payload that is the content itself; None for other entries."""
+        index, start = self.index, int(self.walk.starts[row])
+        body = start + layout.UID_HEAD.size + (index[start] | index[start + 1] << 8)
+        if self.shape.bigfile is None or index[body] & layout.BIGFILE_FLAG:
+            return None
+        _, offset, length, codec, _, size, _ = layout.INLINE.packer.unpack_from(index, body)
+        return (offset, offset + length) if not codec and size == length <= self.data_stop - offset else None
+
     def uid(self, row: int) -> bytes:
-        return self._slice(self.columns.uid_start, self.columns.uid_length, row)
+        at = int(self.walk.starts[row])
+        uid_start = at + layout.UID_HEAD.size
+        return self.index[uid_start : uid_start + (self.index[at] | self.index[at + 1] << 8)]
 
     def hash(self, row: int) -> bytes:
-        return self._slice(self.columns.hash_start, self.columns.hash_length, row)
+        return self.hash_of(self.entry(row))
+
+    def hash_of(self, entry: EntryFields[int]) -> bytes:
+        return self.index[entry.hash_start : entry.hash_start + entry.hash_length]
 
     def hash_text(self, row: int) -> str:
         return self.hash(row).decode("ascii", "replace")
 
-    def _slice(self, starts: Positions, lengths: Positions, row: int) -> bytes:
-        at = int(starts[row])
-        return self.index[at : at + int(lengths[row])]
-
     def uids(self, rows: Rows) -> list[str | None]:
-        starts = self.columns.uid_start[rows]
-        stops = starts + self.columns.uid_length[rows]
-        index = self.index
+        starts, index = self.walk.starts[rows] + layout.UID_HEAD.size, self.index
+        stops = starts + self.uid_lengths[rows]
         try:
             return [index[a:b].decode() for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
         except UnicodeDecodeError:
             return [layout.read_uid(index[a:b]) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
 
     def uid_bytes(self, rows: Rows) -> ByteStrings:
-        starts, lengths = self.columns.uid_start[rows], self.columns.uid_length[rows]
-        stops = np.cumsum(lengths)
-        places = np.repeat(starts - (stops - lengths), lengths) + np.arange(int(stops[-1]) if len(stops) else 0)
-        return ByteStrings(self.shape.bytes[places], lengths)
+        starts, lengths, uids = self.walk.starts[rows] + layout.UID_HEAD.size, self.uid_lengths[rows], bytearray()
+        for first in range(0, len(rows), UIDS_AT_ONCE):
+            some = slice(first, first + UIDS_AT_ONCE)
+            places = zip(starts[some].tolist(), (starts[some] + lengths[some]).tolist(), strict=True)
+            uids += b"".join([self.index[a:b] for a, b in places])
+        return ByteStrings(np.frombuffer(uids, np.uint8), lengths.astype(np.int64))
 
     def meta(self, row: int) -> dict[str, Any]:
         """Return the metadata of a row; raise FormatError if it is not a JSON object."""
-        at = self.data_stop + int(self.columns.meta_start[row])
-        raw = self._slice(self.columns.meta_start, self.columns.meta_length, row)
+        entry = self.entry(row)
+        at = self.data_stop + entry.meta_start
+        raw = self.index[entry.meta_start : entry.meta_start + entry.meta_length]
         return layout.read_meta(raw, place=Span("", at, at + len(raw)))
 
     def created_at(self, row: int) -> str:
@@ -198,18 +214,18 @@ class Entries:
         return Span("", self.data_stop + int(self.walk.starts[row]), self.data_stop + int(self.walk.stops[row]))
 
     def payload(self, row: int) -> Span:
-        start = int(self.columns.offset[row])
-        return Span("", start, start + int(self.columns.length[row]))
+        entry = self.entry(row)
+        return Span("", entry.offset, entry.offset + entry.length)
 
     def plan(self, *, big: bool) -> layout.EntryParts:
         return (big and self.shape.bigfile) or self.shape.inline
 
     def parts(self, row: int) -> list[tuple[Record | layout.EntryText, Span]]:
         """Return the records and texts of an entry with their bytes; texts may be empty."""
-        c, at = self.columns, self.span(row).start
+        entry, at = self.entry(row), self.span(row).start
         found: list[tuple[Record | layout.EntryText, Span]] = []
-        for part in self.plan(big=bool(c.big[row])):
-            size = part.size if isinstance(part, Record) else int(getattr(c, f"{part.name}_length")[row])
+        for part in self.plan(big=bool(entry.big)):
+            size = part.size if isinstance(part, Record) else getattr(entry, f"{part.name}_length")
             found.append((part, Span("", at, at + size)))
             at += size
         return found
@@ -239,44 +255,44 @@ class Entries:
 
     # --- faults ---------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def faults(self) -> NDArray[np.uint8]:
-        c, stop = self.columns, np.uint64(self.data_stop)
-        faults = np.zeros(len(self), np.uint8)
-        faults[(c.codec == 0) & (c.size != c.length)] = PayloadFault.SIZE
-        faults[c.codec >= len(layout.CODECS)] = PayloadFault.CODEC
+    def _outside(self, c: EntryColumns) -> NDArray[np.bool_]:
+        """Return a mask of the payloads that do not end before the index; BigFiles have none."""
+        stop = np.uint64(self.data_stop)
         # `offset + length` may overflow.
-        faults[(c.length > stop) | (c.offset > stop - np.minimum(c.length, stop))] = PayloadFault.OUTSIDE
-        return faults
+        return np.asarray((c.length > stop) | (c.offset > stop - np.minimum(c.length, stop)))
 
-    def problem(self, row: int) -> str:
+    def problem(self, row: int, entry: EntryFields[int] | None = None) -> str:
         """Return the reason why the content of a row cannot be read; "" if it can."""
-        c = self.columns
-        if c.big[row]:
+        entry = entry or self.entry(row)
+        if entry.big:
             bad_hash = "the hash of the BigFile is not 64 hex digits, so it is not read"
-            return "" if layout.is_hash(self.hash(row)) else bad_hash
-        fault = int(self.faults[row])
-        if fault == PayloadFault.OUTSIDE:
-            payload = self.payload(row)
-            ends = ends_text(payload.start, payload.stop)
+            return "" if layout.is_hash(self.hash_of(entry)) else bad_hash
+        stop = entry.offset + entry.length
+        if stop > self.data_stop:
+            ends = ends_text(entry.offset, stop)
             return f"its payload, bytes {ends}, does not end before the index at {self.data_stop:#x}"
-        if fault == PayloadFault.CODEC:
-            return f"codec {c.codec[row]} is not supported"
-        if fault == PayloadFault.SIZE:
-            stored = plural(int(c.length[row]), "byte")
-            return f"stored uncompressed in {stored}, but uncompressed_size is {int(c.size[row]):,}"
+        if entry.codec >= len(layout.CODECS):
+            return f"codec {entry.codec} is not supported"
+        if entry.codec == 0 and entry.size != entry.length:
+            stored = plural(entry.length, "byte")
+            return f"stored uncompressed in {stored}, but uncompressed_size is {entry.size:,}"
         return ""
 
-    def check_readable(self, row: int) -> None:
-        if problem := self.problem(row):
+    def readable(self, row: int) -> EntryFields[int]:
+        """Return an entry; raise FormatError if its content cannot be read."""
+        entry = self.entry(row)
+        if problem := self.problem(row, entry):
             raise FormatError(f"entry {row}: {problem}", span=self.span(row))
+        return entry
 
-    def unreadable(self, rows: Rows) -> NDArray[np.bool_]:
-        c = self.columns
-        bad = self.faults[rows] != PayloadFault.NONE
-        if len(big := np.flatnonzero(c.big[rows])):
-            good = c.hash_length[rows[big]] == layout.HASH_LENGTH
-            if len(starts := c.hash_start[rows[big[good]]]):
+    def is_big(self, row: int) -> bool:
+        return bool(self.entry(row).big)
+
+    def unreadable(self, c: EntryColumns) -> NDArray[np.bool_]:
+        bad = self._outside(c) | (c.codec >= len(layout.CODECS)) | (c.codec == 0) & (c.size != c.length)
+        if len(big := np.flatnonzero(c.big)):
+            good = c.hash_length[big] == layout.HASH_LENGTH
+            if len(starts := c.hash_start[big[good]]):
                 good[good] = layout.are_hashes(sliding_window_view(self.shape.bytes, layout.HASH_LENGTH)[starts])
             bad[big] = ~good
         return np.asarray(bad, bool)
@@ -291,22 +307,21 @@ class Entries:
             return error.message
         return ""
 
-    def bad_texts(self, rows: Rows) -> NDArray[np.bool_]:
+    def bad_texts(self, c: EntryColumns) -> NDArray[np.bool_]:
         """Return a mask of the rows whose uid is not UTF-8 or whose metadata has no braces; metadata is not parsed."""
-        c = self.columns
         raw = self.shape.bytes
-        bad = np.zeros(len(rows), bool)
-        for place in np.flatnonzero(self._foreign(rows)).tolist():
-            bad[place] = layout.read_uid(self.uid(int(rows[place]))) is None
-        some = np.flatnonzero(c.meta_length[rows])
-        first = c.meta_start[rows[some]]
-        last = first + c.meta_length[rows[some]] - 1
+        bad = np.zeros(len(c.big), bool)
+        for place in np.flatnonzero(self._foreign(c)).tolist():
+            bad[place] = layout.read_uid(self._uid_at(c, place)) is None
+        some = np.flatnonzero(c.meta_length)
+        first = c.meta_start[some]
+        last = first + c.meta_length[some] - 1
         bad[some] |= (raw[first] != ord("{")) | (raw[last] != ord("}"))
         return bad
 
     def bad_text_rows(self, progress: Progress) -> Rows:
         """Return the rows with a `bad_text`; parses all metadata."""
-        rows = np.flatnonzero(self.bad_texts(self.all_rows) | (self.columns.meta_length > 0))
+        rows = np.flatnonzero(self.bad_texts(self.columns) | (self.columns.meta_length > 0))
         bad = []
         for number, row in enumerate(rows.tolist()):
             if number % 1000 == 0:
@@ -315,15 +330,17 @@ class Entries:
                 bad.append(row)
         return np.array(bad, np.int64)
 
-    def _foreign(self, rows: Rows) -> NDArray[np.bool_]:
-        c = self.columns
-        starts, lengths = c.uid_start[rows], c.uid_length[rows]
-        if len(rows) < _FEW:
-            return np.array([not self.uid(row).isascii() for row in rows.tolist()], bool)
+    def _uid_at(self, c: EntryColumns, place: int) -> bytes:
+        return self.index[c.uid_start[place] : c.uid_start[place] + c.uid_length[place]]
+
+    def _foreign(self, c: EntryColumns) -> NDArray[np.bool_]:
+        starts, lengths = c.uid_start, c.uid_length
+        if len(starts) < _FEW:
+            return np.array([not self._uid_at(c, place).isascii() for place in range(len(starts))], bool)
         order = np.argsort(starts)
         edges = np.stack([starts[order], (starts + lengths)[order]], axis=1).ravel()
-        found = np.zeros(len(rows), bool)
-        found[order] = np.bitwise_or.reduceat(self.shape.bytes, edges)[::2] >= 0x80
+        found = np.zeros(len(starts), bool)
+        found[order] = np.bitwise_or.reduceat(self.shape.bytes[: edges[-1] + 1], edges)[::2] >= 0x80
         return np.asarray(found & (lengths > 0), bool)
 
     # --- searches -------------------------------------------------------------------------------------------------
@@ -334,18 +351,21 @@ class Entries:
         Compares all uids of equal length; after `SCANS` single requests for a length, its uids are kept sorted.
         """
         wanted = list(uids)
+        if len(wanted) == 1 and (kept := self._by_length.get(len(wanted[0]))) is not None:
+            rows, texts = kept
+            return [rows[texts.searchsorted(wanted[0], "left") : texts.searchsorted(wanted[0], "right")]]
         found: list[Rows] = [np.zeros(0, np.int64)] * len(wanted)
         by_length: dict[int, list[int]] = {}
         for number, uid in enumerate(wanted):
             by_length.setdefault(len(uid), []).append(number)
         for length, numbers in by_length.items():
             kept = self._by_length.get(length)
-            rows = np.flatnonzero(self.columns.uid_length == length) if kept is None else kept[0]
+            rows = np.flatnonzero(self.uid_lengths == length) if kept is None else kept[0]
             if length == 0 or not len(rows):
                 hits = [(0, len(rows))] * len(numbers)
             elif kept is None and len(numbers) == 1 and self._scans[length] < SCANS:
                 self._scans[length] += 1
-                rows = rows[(self._texts(rows, length) == np.frombuffer(wanted[numbers[0]], np.uint8)).all(axis=1)]
+                rows = self._rows_with(wanted[numbers[0]], rows)
                 hits = [(0, len(rows))]
             else:
                 rows, texts = kept or self._sorted(rows, length)
@@ -359,11 +379,9 @@ class Entries:
         return found
 
     def last_row_of(self, uid: bytes) -> int:
-        """Return the last row of a uid, the one that readers use; -1 if no entry has it."""
-        kept = self._by_length.get(len(uid))
-        if kept is None:
-            rows = self.rows_of((uid,))[0]
-            return int(rows[-1]) if len(rows) else -1
+        """Return the last row of a uid, the one that readers use; -1 if none has it or its length is not sorted yet."""
+        if (kept := self._by_length.get(len(uid))) is None:
+            return -1
         rows, texts = kept
         at = int(texts.searchsorted(uid, "right")) - 1
         return int(rows[at]) if at >= 0 and texts[at] == uid.rstrip(b"\0") else -1
@@ -371,8 +389,8 @@ class Entries:
     def duplicates(self) -> list[Rows]:
         """Return the rows of each uid that several entries have."""
         groups: list[Rows] = []
-        for length in np.unique(self.columns.uid_length).tolist():
-            rows = np.flatnonzero(self.columns.uid_length == length)
+        for length in np.unique(self.uid_lengths).tolist():
+            rows = np.flatnonzero(self.uid_lengths == length)
             if length == 0:
                 groups += [rows] if len(rows) > 1 else []
                 continue
@@ -382,8 +400,22 @@ class Entries:
             groups += [rows[breaks[n] : breaks[n + 1]] for n in wide.tolist()]
         return groups
 
+    @cached_property
+    def uid_lengths(self) -> NDArray[np.uint16]:
+        return self.shape.number(self.walk.starts, "<u2").astype(np.uint16)
+
+    def _rows_with(self, uid: bytes, rows: Rows) -> Rows:
+        """Return the rows with a uid among those with uids of its length, compared word by word."""
+        word = min(len(uid) & -len(uid), 8)
+        for at in range(0, len(uid), word):
+            starts = self.walk.starts[rows] + (layout.UID_HEAD.size + at)
+            found = self.shape.number(starts, f"<i{word}")
+            rows = rows[found == int.from_bytes(uid[at : at + word], "little", signed=True)]
+        return rows
+
     def _texts(self, rows: Rows, length: int) -> NDArray[np.uint8]:
-        return np.ascontiguousarray(sliding_window_view(self.shape.bytes, length)[self.columns.uid_start[rows]])
+        starts = self.walk.starts[rows] + layout.UID_HEAD.size
+        return np.ascontiguousarray(sliding_window_view(self.shape.bytes, length)[starts])
 
     def _sorted(self, rows: Rows, length: int) -> tuple[Rows, NDArray[np.bytes_]]:
         # `S` drops trailing NULs, which cannot make two texts of one length equal.
@@ -411,7 +443,7 @@ class Entries:
     def by_offset(self) -> Rows:
         """Return the rows of inline objects with a payload in the data section, sorted by offset."""
         c = self.columns
-        rows = np.flatnonzero(~c.big & (c.length > 0) & (self.faults != PayloadFault.OUTSIDE))
+        rows = np.flatnonzero(~c.big & (c.length > 0) & ~self._outside(c))
         return np.asarray(rows[np.lexsort((rows, c.offset[rows]))])
 
 

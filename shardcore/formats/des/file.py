@@ -132,6 +132,14 @@ class DesFile:
         """Rows with a tombstone, ascending."""
         return self._tombstoned.get(self._find_tombstoned)
 
+    def is_tombstoned(self, row: int) -> bool:
+        at = int(np.searchsorted(rows := self.tombstoned, row))
+        return at < len(rows) and int(rows[at]) == row
+
+    @cached_property
+    def nothing_deleted(self) -> bool:
+        return self.sidecar_error is None and not len(self.tombstoned)
+
     def _find_tombstoned(self) -> NDArray[np.int64]:
         sidecar = self.sidecar
         if sidecar is None or not sidecar.tombstones:
@@ -146,6 +154,8 @@ class DesFile:
             raise UsageError(f"there is no row {row} in this shard")
         if self.deleted:
             return
+        if self.nothing_deleted:
+            return
         error = self.sidecar_error
         if isinstance(error, RemoteError):
             raise error.with_traceback(None)
@@ -153,10 +163,7 @@ class DesFile:
             text = f"deletions are unknown: {error.message}"
             kind = SourceError if isinstance(error, SourceError) else FormatError
             raise kind(text, remedy=Remedy.DELETED)
-        if not len(rows := self.tombstoned):
-            return
-        at = int(np.searchsorted(rows, row))
-        if at < len(rows) and rows[at] == row:
+        if self.is_tombstoned(row):
             text = f"{short(self.uid(row))} was deleted ({self.tombstone(row)})"
             raise UsageError(text, remedy=Remedy.DELETED)
 
@@ -173,7 +180,7 @@ class DesFile:
         Without `limit` the size must equal the declared size for every codec; the reference does not check codec none.
         With it, that many bytes are allowed, else LimitExceeded.
         """
-        if self.entries.columns.big[row]:
+        if self.entries.is_big(row):
             return self._bigfile_pieces(row, limit)
         place, codec, size = self._checked_payload(row)
         stored = read_pieces(self.source if source is None else source, place.start, place.stop)
@@ -185,32 +192,26 @@ class DesFile:
 
     def read_plain(self, row: int, limit: int) -> bytes | None:
         """Return an inline content that is stored uncompressed; None for others, and for more than `limit` bytes."""
-        self.check_allowed(row)
-        c = self.entries.columns
-        if c.big[row] or c.codec[row] or c.size[row] > limit or self.entries.faults[row]:
-            return None
-        start = int(c.offset[row])
-        return self.source.read(start, start + int(c.length[row]))
+        if not self.nothing_deleted or not 0 <= row < len(self.entries):
+            self.check_allowed(row)
+        place = self.entries.plain(row)
+        return None if place is None or place[1] - place[0] > limit else self.source.read(*place)
 
     def decode(self, row: int, stored: bytes) -> bytes:
-        """Return the content of a valid inline entry from its stored bytes."""
-        code = self.entries.columns.codec[row]
-        if not code:
-            return stored
-        size = int(self.entries.columns.size[row])
-        return decompress(CODECS[code], stored, limit=size, expected=size, span=self.entries.payload(row))
+        """Return the content of a valid compressed entry from its stored bytes."""
+        place, codec, size = self._checked_payload(row)
+        return decompress(codec, stored, limit=size, expected=size, span=place)
 
     def _checked_payload(self, row: int) -> tuple[Span, str, int]:
         """Return payload, codec and declared uncompressed size of an inline object; raise FormatError if invalid."""
-        entries, c = self.entries, self.entries.columns
-        entries.check_readable(row)
-        return entries.payload(row), CODECS[int(c.codec[row])], int(c.size[row])
+        entry = self.entries.readable(row)
+        return Span("", entry.offset, entry.offset + entry.length), CODECS[entry.codec], entry.size
 
     def open_bigfile(self, row: int, limit: int | None = None) -> Source:
         """Open the external file of a BigFile; its name must be 64 hex digits, and links are not followed."""
         entries, folder = self.entries, self.source.folder
-        entries.check_readable(row)
-        name, entry = bigfile_name(entries.hash(row)), entries.span(row)
+        fields = entries.readable(row)
+        name, entry = bigfile_name(entries.hash_of(fields)), entries.span(row)
         if folder is None:
             raise ExternalMissing(f"the content is in {name}, but the folder of the shard is unknown", span=entry)
         try:
@@ -219,7 +220,7 @@ class DesFile:
             raise_unless_absent(error)
             missing = f"{name} not found in the folder of the shard: {error.message}"
             raise ExternalMissing(missing, span=entry) from error
-        size, declared = source.size, int(entries.columns.size[row]) if limit is None else limit
+        size, declared = source.size, fields.size if limit is None else limit
         if size != declared and (limit is None or size > limit):
             source.close()
             raise FormatError(f"{name} has {plural(size, 'byte')}, but the entry declares {declared:,}", span=entry)
@@ -242,7 +243,7 @@ class DesFile:
     def read_range(self, row: int, start: int, stop: int, limit: int) -> bytes | None:
         """Return bytes `[start, stop)` of a content that is stored uncompressed; None if it is compressed."""
         self.check_allowed(row)
-        if self.entries.columns.big[row]:
+        if self.entries.is_big(row):
             with self.open_bigfile(row) as source:
                 return cut(source, Span("", 0, source.size), start, stop, limit)
         place, codec, _ = self._checked_payload(row)

@@ -161,7 +161,7 @@ class DesLookup:
 
     def _content(self, ref: ObjectRef, source: Source) -> Iterator[Fact]:
         file, row = self._file, ref.row
-        if file.sidecar_error is not None or (not file.deleted and row in file.tombstoned):
+        if file.sidecar_error is not None or (not file.deleted and file.is_tombstoned(row)):
             yield ContentSkipped(ref, deleted=True)
             return
         if max(ref.size, ref.stored_size) > MAX_TRACED:
@@ -173,7 +173,7 @@ class DesLookup:
             yield BigFileMissing(ref, error)
             yield Elsewhere(ref, "entry")
             return
-        yield PayloadRead(ref, bool(file.entries.columns.big[row]), size, digest)
+        yield PayloadRead(ref, file.entries.is_big(row), size, digest)
 
     def find_all(self, key: Uid) -> ObjectSlice:
         return ObjectSlice(self._objects, self._file.entries.rows_of([key.raw])[0])

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
+from shardcore.formats.des.entries import EntryColumns, EntryFields
 from shardcore.formats.des.file import DesFile
-from shardcore.formats.des.layout import CODECS, bigfile_name, created_at_of, is_hash
+from shardcore.formats.des.layout import CODECS, bigfile_name, created_at_of, read_uid
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 from shardcore.shards.cache import Once
+from shardcore.shards.shard import AT_ONCE
 
 OBJECT, BIGFILE = 0, 1
 _NOT_SHOWN = 1 << 62  # larger sizes and offsets are invalid and become -1
@@ -33,14 +35,19 @@ class DesObjects(Objects):
         return len(self._entries)
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        entries, c = self._entries, self._entries.columns
-        big, lost = c.big[rows], entries.unreadable(rows)
-        size, codec = _shown(c.size[rows]), np.minimum(c.codec[rows], len(CODECS))
-        length = np.where(big, size, _shown(c.length[rows]))
-        start = np.where(big | lost, -1, _shown(c.offset[rows]))
+        # The fields of an entry take twice the memory of its columns.
+        parts = [rows[first : first + AT_ONCE] for first in range(0, max(len(rows), 1), AT_ONCE)]
+        found = [self._columns(some, self._entries.part(some)) for some in parts]
+        return found[0] if len(found) == 1 else ObjectColumns.join(found)
+
+    def _columns(self, rows: NDArray[np.int64], c: EntryColumns) -> ObjectColumns:
+        big, lost = c.big, self._entries.unreadable(c)
+        size, codec = _shown(c.size), np.minimum(c.codec, len(CODECS))
+        length = np.where(big, size, _shown(c.length))
+        start = np.where(big | lost, -1, _shown(c.offset))
         states = np.where(big, State.EXTERNAL, State.LIVE).astype(np.uint8)
         states[np.isin(rows, self._file.tombstoned)] = State.TOMBSTONED
-        states[lost | entries.bad_texts(rows)] = State.DAMAGED
+        states[lost | self._entries.bad_texts(c)] = State.DAMAGED
         return ObjectColumns.of(
             rows,
             start,
@@ -59,71 +66,78 @@ class DesObjects(Objects):
         return self._entries.uid_bytes(rows)
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        entries, columns, keys = self._entries, self.columns(rows), self._entries.uids(rows)
-        c, walk = entries.columns, entries.walk
+        entries, c, walk = self._entries, self._entries.part(rows), self._entries.walk
+        columns = self._columns(rows, c)
         # Inline, intact, and without metadata: nothing to parse.
-        simple = (columns.state == State.LIVE) & (c.meta_length[rows] == 0) & (self._file.sidecar is None)
-        fields = (columns.start, columns.stop, columns.size, columns.stored_size, columns.codec, c.flags[rows])
-        places = (walk.starts[rows] + entries.data_stop, walk.stops[rows] + entries.data_stop, c.compressed[rows])
+        simple = (columns.state == State.LIVE) & (c.meta_length == 0) & (self._file.sidecar is None)
+        fields = (columns.start, columns.stop, columns.size, columns.stored_size, columns.codec, c.flags)
+        places = (walk.starts[rows] + entries.data_stop, walk.stops[rows] + entries.data_stop, c.compressed)
         lists = (column.tolist() for column in (rows, *fields, *places, simple))
-        for number, (key, row, start, stop, size, stored, codec, flags, first, last, compressed, plain) in enumerate(
-            zip(keys, *lists, strict=True)
+        for key, row, start, stop, size, stored, codec, flags, first, last, compressed, plain in zip(
+            entries.uids(rows), *lists, strict=True
         ):
-            record = Span("", first, last)
             if not plain:
-                yield self._parsed_ref(columns.take([number]), key, record)
+                yield self._ref(row)
                 continue
+            record = Span("", first, last)
             extras = {"meta": {}, "flags": flags, "compressed_size": compressed, "uncompressed_size": size}
             spans, name = (Span("", start, stop), record), self.codecs[codec]
             yield ObjectRef(key, row, spans, size, stored, name, extras=extras, record=record)
 
-    def _parsed_ref(self, columns: ObjectColumns, key: str | None, record: Span) -> ObjectRef:
-        entries, row, size = self._entries, int(columns.row[0]), int(columns.size[0])
-        error = entries.problem(row) or ("" if key is not None else "the uid is not UTF-8")
-        try:
-            meta = entries.meta(row)
-        except FormatError as invalid:
-            meta, error = {}, error or invalid.message
-        content = self._content_span(row, record, int(columns.start[0]), int(columns.stop[0]), size)
+    def _ref(self, row: int) -> ObjectRef:
+        """Return one object, from its entry instead of columns."""
+        entries, entry, record = self._entries, self._entries.entry(row), self._entries.span(row)
+        uid, problem, meta = entries.uid(row), entries.problem(row, entry), {}
+        key = read_uid(uid)
+        error = problem or ("" if key is not None else "the uid is not UTF-8")
+        damaged = bool(error)
+        if entry.meta_length:
+            last = entry.meta_start + entry.meta_length - 1
+            damaged |= (entries.index[entry.meta_start], entries.index[last]) != (ord("{"), ord("}"))
+            try:
+                meta = entries.meta(row)
+            except FormatError as invalid:
+                error = error or invalid.message
+        state = State.DAMAGED if damaged else State.EXTERNAL if entry.big else State.LIVE
+        if not damaged and not self._file.nothing_deleted and self._file.is_tombstoned(row):
+            state = State.TOMBSTONED
+        length = _shown_one(entry.size if entry.big else entry.length)
+        size = _shown_one(entry.size) if entry.codec else length
+        content = Span("", record.start, record.start)
+        if not entry.big and not problem:
+            content = Span("", entry.offset, entry.offset + entry.length)
+        elif entry.big and size >= 0 and not problem:
+            content = Span(bigfile_name(entries.hash_of(entry)), 0, size)
         return ObjectRef(
             key,
             row,
             (content, record),
             size,
-            int(columns.stored_size[0]),
-            self.codecs[columns.codec[0]],
-            State(int(columns.state[0])),
-            self.kinds[columns.kind[0]],
+            length,
+            self.codecs[min(entry.codec, len(CODECS))],
+            state,
+            self.kinds[BIGFILE if entry.big else OBJECT],
             error=error,
-            extras=self._extras(row, key, meta),
+            extras=self._extras(uid, entry, key, meta),
             record=record,
         )
 
-    def _content_span(self, row: int, record: Span, start: int, stop: int, size: int) -> Span:
-        if start >= 0:
-            return Span("", start, stop)
-        digest = self._entries.hash(row)
-        if is_hash(digest) and size >= 0:
-            return Span(bigfile_name(digest), 0, size)
-        return Span("", record.start, record.start)
-
-    def _extras(self, row: int, key: str | None, meta: dict[str, Any]) -> dict[str, Any]:
-        c = self._entries.columns
-        extras: dict[str, Any] = {"meta": meta, "flags": int(c.flags[row])}
+    def _extras(self, uid: bytes, entry: EntryFields[int], key: str | None, meta: dict[str, Any]) -> dict[str, Any]:
+        extras: dict[str, Any] = {"meta": meta, "flags": entry.flags}
         if key is None:
-            extras["key_hex"] = self._entries.uid(row).hex()
-        if c.big[row]:
-            extras["hash"] = self._entries.hash(row).decode("ascii", "backslashreplace")
+            extras["key_hex"] = uid.hex()
+        if entry.big:
+            extras["hash"] = self._entries.hash_of(entry).decode("ascii", "backslashreplace")
         else:
-            extras |= {"compressed_size": int(c.compressed[row]), "uncompressed_size": int(c.size[row])}
+            extras |= {"compressed_size": entry.compressed, "uncompressed_size": entry.size}
         sidecar = self._file.sidecar
         if sidecar is not None and key is not None:
             created_at = created_at_of(meta)
             tombstone = sidecar.tombstone(key, created_at)
             if tombstone is not None:
                 extras["tombstone"] = dict(tombstone.facts)
-            entry = sidecar.entry(key, created_at) or {}
-            extras |= {name: entry[name] for name in ("checksum", "checksum_algo") if isinstance(entry.get(name), str)}
+            known = sidecar.entry(key, created_at) or {}
+            extras |= {name: known[name] for name in ("checksum", "checksum_algo") if isinstance(known.get(name), str)}
         return extras
 
     @property
@@ -148,3 +162,7 @@ def _shown(values: NDArray[np.uint64]) -> NDArray[np.int64]:
     numbers = values.astype(np.int64)
     numbers[values >= np.uint64(_NOT_SHOWN)] = -1
     return numbers
+
+
+def _shown_one(value: int) -> int:
+    return value if value < _NOT_SHOWN else -1

@@ -28,7 +28,7 @@ from shardcore.model.text import plural
 from shardcore.progress import Progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.open_context import Draft, OpenContext
-from shardcore.shards.shard import reading
+from shardcore.sources.base import PIECE
 
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
@@ -41,6 +41,7 @@ MAX_INDEX = 1 << 30
 
 class DesShard(FileShard):
     format = "des"
+    listed = True
     no_loads = (
         "A DES shard has no slots; readers walk its index. To see the load of the shard numbers, open its folder."
     )
@@ -87,17 +88,21 @@ class DesShard(FileShard):
         return self.file.stream(ref.row)
 
     def _read_key(self, key: Key, limit: int) -> bytes:
-        """Return the content of a key; without an `ObjectRef` if the content is stored uncompressed and not deleted."""
-        with reading(self):
-            row = self.file.entries.last_row_of(uid_bytes(self.key_text(key)))
-            data = self.file.read_plain(row, limit) if row >= 0 else None
+        row = self.file.entries.last_row_of(uid_bytes(self.key_text(key)))
+        data = self.file.read_plain(row, min(limit, PIECE)) if row >= 0 else None
         return super()._read_key(key, limit) if data is None else data
+
+    def _read_plain(self, ref: ObjectRef, limit: int) -> bytes | None:
+        return self.file.read_plain(ref.row, limit)
 
     def _stored(self, columns: ObjectColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         live = columns.state == State.LIVE
         if not self.file.deleted and self.file.sidecar_error is not None:
             live = np.zeros(len(columns), bool)
         return columns.places(live)
+
+    def _encoded(self, columns: ObjectColumns) -> NDArray[np.bool_]:
+        return np.asarray(columns.codec != 0)
 
     def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         return self.file.decode(row, stored)
@@ -114,7 +119,7 @@ class DesShard(FileShard):
 
     def bare(self, columns: ObjectColumns) -> NDArray[np.bool_]:
         plain = (columns.state == State.LIVE) & (columns.codec == 0) & (not self._date)
-        return np.asarray(plain & (self.file.entries.columns.meta_length[columns.row] == 0))
+        return np.asarray(plain & (self.file.entries.part(columns.row).meta_length == 0))
 
     @cached_property
     def _date(self) -> str:

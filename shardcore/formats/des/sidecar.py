@@ -298,13 +298,13 @@ def _past_blank(text: str, at: int) -> int:
 
 def entry_fields(entries: Entries, row: int) -> dict[str, Any]:
     """Return the fields of an entry as a sidecar repeats them; None for those that its kind does not have."""
-    c, big = entries.columns, bool(entries.columns.big[row])
-    size = int(c.size[row])
+    entry = entries.entry(row)
+    big, size = bool(entry.big), entry.size
     return {
-        "offset": None if big else int(c.offset[row]),
-        "length": None if big else int(c.length[row]),
-        "codec": None if big else codec_name(int(c.codec[row])),
-        "compressed_size": None if big else int(c.compressed[row]),
+        "offset": None if big else entry.offset,
+        "length": None if big else entry.length,
+        "codec": None if big else codec_name(entry.codec),
+        "compressed_size": None if big else entry.compressed,
         "uncompressed_size": None if big else size,
         "is_bigfile": big,
         "bigfile_hash": entries.hash_text(row) if big else None,

@@ -50,11 +50,11 @@ def _part(name: str) -> Callable[[Found], Span]:
 
 
 def _column(name: str) -> Callable[[Found], int]:
-    return lambda fact: int(getattr(fact.file.entries.columns, name)[fact.row])
+    return lambda fact: int(getattr(fact.file.entries.entry(fact.row), name))
 
 
 def _is_big(fact: Found) -> bool:
-    return bool(fact.file.entries.columns.big[fact.row])
+    return fact.file.entries.is_big(fact.row)
 
 
 def _is_v2(fact: Found) -> bool:
@@ -78,7 +78,7 @@ def _inline(fact: Found) -> Span:
 
 
 def _codec(fact: Found) -> str:
-    code = int(fact.file.entries.columns.codec[fact.row])
+    code = fact.file.entries.entry(fact.row).codec
     return CODECS[code] if code < len(CODECS) else f"number {code}"
 
 

@@ -86,7 +86,7 @@ class _Checks:
 
     def entries(self) -> None:
         entries, c = self._entries, self._entries.columns
-        self._unreadable = entries.unreadable(entries.all_rows)
+        self._unreadable = entries.unreadable(entries.columns)
         self._per_row(Severity.ERROR, "des.entry", np.flatnonzero(self._unreadable), entries.problem)
         self._per_row(Severity.ERROR, "des.entry-text", entries.bad_text_rows(self._progress), entries.bad_text)
         self._per_row(

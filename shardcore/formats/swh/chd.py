@@ -72,6 +72,14 @@ def jenkins_rounds(key: bytes, seed: int) -> tuple[Round, Round, Round]:
     return rounds[0], rounds[1], rounds[2]
 
 
+def jenkins_one(key: bytes, seed: int) -> Triple:
+    words = key_words(key)
+    a, b, c = STATE_START, STATE_START, seed & _MASK
+    for x, y, z in (words[0:3], words[3:6], (*words[6:8], KEY_SIZE)):
+        a, b, c = _mix_integers((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
+    return a, b, c
+
+
 def jenkins(keys: U8, seed: int, signed: bool = False) -> tuple[U32, U32, U32]:
     if keys.dtype != np.uint8 or keys.ndim != 2 or keys.shape[1] != KEY_SIZE:
         raise ValueError(f"keys must be bytes of shape (m, {KEY_SIZE}), not {keys.dtype} of shape {keys.shape}")

@@ -287,6 +287,13 @@ class SlotOrder:
         sizes[order] = self.sizes_at(np.searchsorted(self.ranked, wanted[order]))
         return sizes
 
+    def size_of(self, slot: int, offset: int) -> int:
+        at = int(self.ranked.searchsorted(np.uint64(offset << self.bits | (slot if self.bits else 0))))
+        if self.lengths is not None:
+            return int(self.lengths[at])
+        after = int(self.ranked[at + 1]) >> self.bits if at + 1 < len(self) else self.layout.index_start
+        return after - offset - OBJECT.size
+
     def sizes_at(self, at: I64) -> I64:
         if self.lengths is not None:
             return self.lengths[at]
@@ -541,23 +548,22 @@ def key_rows(raw: bytes) -> list[str]:
 
 
 class HexKeys(Sequence[str]):
-    """Keys of 32 bytes as text, created on access: a million texts take 113 MB."""
+    """Keys of 32 bytes as text, created on access from a buffer that only grows: a million texts take 113 MB."""
 
-    def __init__(self, raw: bytes) -> None:
-        self._raw = raw
+    def __init__(self, raw: bytes | bytearray, start: int, stop: int) -> None:
+        self._raw, self._rows = raw, range(start, stop, 32)
 
     def __len__(self) -> int:
-        return len(self._raw) // 32
+        return len(self._rows)
 
     @overload
     def __getitem__(self, place: int) -> str: ...
     @overload
     def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: int | slice) -> str | list[str]:
-        rows = range(len(self))[place]
-        if isinstance(rows, int):
-            return self._raw[32 * rows : 32 * rows + 32].hex()
-        return [self[row] for row in rows]
+        if isinstance(place, slice):
+            return [self._raw[at : at + 32].hex() for at in self._rows[place]]
+        return self._raw[(at := self._rows[place]) : at + 32].hex()
 
     def __eq__(self, other: object) -> bool:
         return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented

@@ -378,22 +378,20 @@ def find_bucket_bits(
     Both follow from entry `g // 128` of the directory. If that entry is for one-bit g itself, one-bit g - 1 is searched
     backwards. `read` reads bytes of the unary bits, of which `limit_bits` are in use.
     """
+    _check_entry(directory_entry, limit_bits, where)
     after = bucket % ONES_PER_ENTRY
     if after:
-        ones = _ones_from(read, directory_entry, after + 1, limit_bits, where)
-        return int(ones[-2]), int(ones[-1])
-    _check_entry(directory_entry, limit_bits, where)
+        return _ones_from(read, directory_entry, after, limit_bits, where)
     start, stop = max(0, directory_entry - _MAX_GAP) // 8, directory_entry // 8 + 1
-    bits = _read_bits(read, start, stop)
-    ones = np.flatnonzero(bits[: directory_entry - 8 * start + 1]) + 8 * start
-    if not len(ones) or ones[-1] != directory_entry:
+    bits, at = _read_bits(read, start, stop), directory_entry - 8 * start
+    if bits[at : at + 1] != "1":
         raise _no_one_bit(directory_entry, where)
     if bucket == 0:
         return -1, directory_entry
-    if len(ones) < 2:
+    if (before := bits.rfind("1", 0, at)) < 0:
         message = f"no one-bit in the {_MAX_GAP} unary bits before bit {directory_entry}"
         raise _wrong(message, where("unary bits", start, stop))
-    return int(ones[-2]), directory_entry
+    return 8 * start + before, directory_entry
 
 
 def value_location(
@@ -415,20 +413,23 @@ def displacement(stored: int, length: int) -> int:
     return stored + (1 << length) - 1
 
 
-def _ones_from(read: Read, entry: int, count: int, limit_bits: int, where: Where) -> I64:
-    _check_entry(entry, limit_bits, where)
+def _ones_from(read: Read, entry: int, after: int, limit_bits: int, where: Where) -> tuple[int, int]:
+    """Return the positions of the one-bits `after - 1` and `after`, counted from the one-bit at `entry`."""
     start = entry // 8
-    stop = (min(limit_bits, entry + (count - 1) * _MAX_GAP + 1) + 7) // 8
+    stop = (min(limit_bits, entry + after * _MAX_GAP + 1) + 7) // 8
     bits = _read_bits(read, start, min(stop, start + _FIRST_READ))
-    if stop > start + _FIRST_READ and np.count_nonzero(bits[entry % 8 :]) < count:
-        bits = np.concatenate((bits, _read_bits(read, start + _FIRST_READ, stop)))
-    ones = np.flatnonzero(bits[entry % 8 : limit_bits - 8 * start]) + entry
-    if not len(ones) or ones[0] != entry:
+    if stop > start + _FIRST_READ and bits.count("1", entry % 8) <= after:
+        bits += _read_bits(read, start + _FIRST_READ, stop)
+    bits = bits[entry % 8 : limit_bits - 8 * start]
+    if bits[:1] != "1":
         raise _no_one_bit(entry, where)
-    if len(ones) < count:
-        message = f"the unary bits have {plural(len(ones), 'one-bit')} from bit {entry} on; {count} expected"
+    # Splitting at the one-bits is faster than a search per bit.
+    zeros = bits.split("1", after + 1)
+    if len(zeros) < after + 2:
+        message = f"the unary bits have {plural(len(zeros) - 1, 'one-bit')} from bit {entry} on; {after + 1} expected"
         raise _wrong(message, where("unary bits", start, stop))
-    return ones[:count].astype(np.int64, copy=False)
+    last = entry + len(bits) - len(zeros[-1]) - 1
+    return last - len(zeros[-2]) - 1, last
 
 
 def _check_entry(entry: int, limit_bits: int, where: Where) -> None:
@@ -442,5 +443,7 @@ def _no_one_bit(entry: int, where: Where) -> FormatError:
     return _wrong(f"the select directory refers to unary bit {entry}, which is 0", span)
 
 
-def _read_bits(read: Read, start: int, stop: int) -> NDArray[np.uint8]:
-    return np.unpackbits(np.frombuffer(read(start, stop), np.uint8), bitorder="little")
+def _read_bits(read: Read, start: int, stop: int) -> str:
+    """Return bits as the letters 0 and 1, the first bit first."""
+    data = read(start, stop)
+    return f"{int.from_bytes(data, 'little'):0{8 * len(data)}b}"[::-1]

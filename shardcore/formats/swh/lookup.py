@@ -62,9 +62,10 @@ Read = Callable[[Sequence[Range]], Sequence[bytes]]
 
 
 # --- facts ------------------------------------------------------------------------------------------------------
+# Not frozen: each lookup creates six, and that would take a third of its time.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Begun:
     """The header, and the key that is looked up."""
 
@@ -74,19 +75,22 @@ class Begun:
     hashing: HashLayout
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Hashed:
     """A key with its hash: bucket g, first slot f and step h."""
 
     key: bytes
     hashing: HashLayout
-    rounds: tuple[chd.Round, chd.Round, chd.Round]
     bucket: int
     first: int
     step: int
 
+    @property
+    def rounds(self) -> tuple[chd.Round, chd.Round, chd.Round]:
+        return chd.jenkins_rounds(self.key, self.hashing.seed)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class DisplacementLocated:
     """Location of the displacement of the key's bucket g.
 
@@ -117,7 +121,7 @@ class DisplacementLocated:
         return Span("", *self.ranges[0]), *unary, Span("", *self.ranges[1])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class KeyPlaced:
     """The displacement of the bucket, and with it the slot of the key.
 
@@ -147,7 +151,7 @@ class KeyPlaced:
         return self.displacement % self.slots
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class KeyCompared:
     """The slot that was read; `missing` is the error if it does not contain the requested key."""
 
@@ -165,7 +169,7 @@ class KeyCompared:
         return SLOT.span(field, self.placed.slot_start)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Candidates:
     """The shards of a folder in which a key is searched, in order."""
 
@@ -176,8 +180,7 @@ Fact = Begun | Hashed | DisplacementLocated | KeyPlaced | KeyCompared | ObjectRe
 
 
 def hash_key(hashing: HashLayout, key: bytes) -> Hashed:
-    rounds = chd.jenkins_rounds(key, hashing.seed)
-    return Hashed(key, hashing, rounds, *chd.place_one(rounds[-1].mixed, hashing.buckets, hashing.slots))
+    return Hashed(key, hashing, *chd.place_one(chd.jenkins_one(key, hashing.seed), hashing.buckets, hashing.slots))
 
 
 def locate(read: Read, keys: Sequence[Hashed]) -> list[DisplacementLocated]:
@@ -249,7 +252,7 @@ def _located(
         )
         return looked[-1][1]
 
-    entry = int(DIRECTORY_ENTRY.read_one(entry_bytes)["position"])
+    (entry,) = DIRECTORY_ENTRY.packer.unpack(entry_bytes)
     positions = find_bucket_bits(read_unary, entry, bucket, hashing.unary_bits, hashing.where)
     shift = max(bucket - 1, 0) * width - 8 * (low_place[0] - hashing.parts["low bits"].start)
     own = bit_field(low_bytes, shift + (width if bucket else 0), width)
@@ -342,26 +345,25 @@ class SwhLookup:
                     into.add(Reference(pointer, layout.slot_span(slot), why))
 
     def _compare(self, placed: KeyPlaced, source: Source) -> KeyCompared:
-        row = SLOT.read_one(source.read(placed.slot_start, placed.slot_start + SLOT.size))
-        state, key = self._layout.state(row["offset"]), placed.hashed.key
-        if row["key"] != key:
+        stored, offset = SLOT.packer.unpack(source.read(placed.slot_start, placed.slot_start + SLOT.size))
+        state, key = self._layout.state(offset), placed.hashed.key
+        if stored != key:
             # An empty slot, or another key in it, proves nothing if the hash function does not fit.
             self._check_function(source)
         missing = None
-        if row["key"] != key or state is State.UNUSED:
-            missing = self._missing(key, placed.slot, row["key"], state)
-        return KeyCompared(placed, row["key"], row["offset"], state, missing)
+        if stored != key or state is State.UNUSED:
+            missing = self._missing(key, placed.slot, stored, state)
+        return KeyCompared(placed, stored, offset, state, missing)
 
     def _object(self, key: str, slot: int, offset: int, source: Source, guess: int) -> ObjectRef:
         """Read the length, from a remote file with up to `guess` bytes of content in one request."""
         guess = 0 if source.near else guess
         window = source.read(offset, min(offset + OBJECT.size + guess, self._layout.index_start))
-        size = int(OBJECT.read_one(window, place=Span("", offset, offset + len(window)))["size"])
+        (size,) = OBJECT.packer.unpack_from(window)
         if (error := self._layout.too_long(offset, size)) is not None:
             raise error
-        if (order := self._file.order) is not None:
+        if (order := self._file.order) is not None and (expected := order.size_of(slot, offset)) != size:
             content = offset + OBJECT.size
-            expected = int(order.sizes_of(np.array([slot]), np.array([offset]))[0])
             check_length(window[: OBJECT.size], Span("", content, content + expected))
         return live_ref(key, slot, offset, size)
 

@@ -67,6 +67,13 @@ class SwhShard(FileShard):
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         return self.file.pieces(self._objects.content_of(ref))
 
+    def _read_plain(self, ref: ObjectRef, limit: int) -> bytes | None:
+        content = self._objects.content_of(ref)
+        if content.size > limit:
+            return None
+        start = content.start - layout.OBJECT.size
+        return self._decode_row(ref.row, start, self.file.source.read(start, content.stop))
+
     def bare(self, columns: ObjectColumns) -> NDArray[np.bool_]:
         return np.asarray(columns.state == State.LIVE)
 

@@ -138,7 +138,7 @@ class SwhWriter(Writer):
             self._file.write(_records(sizes - layout.OBJECT.size, few))
             self._keys += raw
         self._end = None
-        return HexKeys(bytes(memoryview(self._keys)[begin:]))
+        return HexKeys(self._keys, begin, len(self._keys))
 
     def _raw(self, key: str | None, label: str) -> bytes | None:
         try:
@@ -160,7 +160,7 @@ class SwhWriter(Writer):
         return Plan((PlannedFile(name, size, sections, self._planned(end)),), self.exact, content)
 
     def _planned(self, end: Ending) -> ColumnObjects:
-        offsets, keys = self._starts(), self._key_rows()
+        offsets, keys = self._starts(), self._key_rows().copy()
         sizes = np.append(offsets[1:], end.header["index_position"])[: len(offsets)] - offsets - layout.OBJECT.size
         starts = offsets + layout.OBJECT.size
 
@@ -174,16 +174,17 @@ class SwhWriter(Writer):
 
     def _complete(self) -> None:
         end = self._ending()
-        rows = np.zeros(end.header["index_size"] // layout.SLOT.size, layout.SLOT.dtype)
-        rows["offset"] = layout.NO_OBJECT
         keys, offsets = self._key_rows(), self._starts()
-        for first in range(0, len(keys), MANY_OBJECTS):
-            few = slice(first, first + MANY_OBJECTS)
-            used = np.empty(len(keys[few]), layout.SLOT.dtype)
-            used["key"], used["offset"] = keys[few], offsets[few]
-            rows.put(end.slots[few], used)  # three times as fast as an assignment by index
-        for first in range(0, len(rows), MANY_OBJECTS):
-            self._file.write(layout.SLOT.write(rows[first : first + MANY_OBJECTS]))
+        # The object of each slot, or the number of objects for none: far smaller than the slots.
+        objects = np.full(end.header["index_size"] // layout.SLOT.size, len(keys), np.int64)
+        objects[end.slots] = np.arange(len(keys))
+        for first in range(0, len(objects), MANY_OBJECTS):
+            few = objects[first : first + MANY_OBJECTS]
+            used = few < len(keys)
+            rows = np.zeros(len(few), layout.SLOT.dtype)
+            rows["offset"] = layout.NO_OBJECT
+            rows["key"][used], rows["offset"][used] = keys.take(few[used], axis=0), offsets[few[used]]
+            self._file.write(layout.SLOT.write(rows))
         self._file.write(end.section)
         self._file.write_at(0, layout.HEADER.pack(**end.header))
         self._file.complete(len(self._offsets))
@@ -235,7 +236,8 @@ class SwhWriter(Writer):
         return self._end
 
     def _key_rows(self) -> NDArray[np.uint8]:
-        return np.frombuffer(bytes(self._keys), np.uint8).reshape(-1, 32)
+        """Return the keys without a copy; none can be added while the array exists."""
+        return np.frombuffer(self._keys, np.uint8).reshape(-1, 32)
 
     def _starts(self) -> NDArray[np.int64]:
         return np.array(self._offsets, np.int64)
