@@ -132,6 +132,39 @@ def held_folder(folder: Path, inner: str = "") -> Iterator[Path]:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def open_folder(folder: Path) -> Iterator[int | None]:
+    """Yield a descriptor of a folder for `write_new`; None on a system without such descriptors."""
+    if os.link not in os.supports_dir_fd:
+        yield None
+        return
+    with closing_file(os.open(folder, getattr(os, "O_PATH", os.O_RDONLY) | _FOLDER_FLAGS)) as descriptor:
+        yield descriptor
+
+
+def write_new(folder: int, temporary: str, name: str, data: bytes) -> None:
+    """Write a small file of an open folder under a temporary name, and rename it.
+
+    Raises:
+        OSError: The name exists, the file cannot be written, or the file system has no hard links.
+    """
+    descriptor = os.open(temporary, _NEW_FLAGS, 0o666, dir_fd=folder)
+    try:
+        # Keep the lock until the rename, against a concurrent `sweep`.
+        lock_file(descriptor)
+        if os.write(descriptor, data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+
+
+_FOLDER_FLAGS = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+
+
 # --- names of files ---
 
 
