@@ -28,16 +28,7 @@ try:
 except ImportError as error:
     raise ImportError("shardcore.fsspec needs fsspec: pip install 'shardscope[fsspec]'") from error
 
-from shardcore.errors import (
-    FormatError,
-    KeyAbsent,
-    MissingFile,
-    SourceChanged,
-    SourceError,
-    StoreUntrusted,
-    UsageError,
-    reason_of,
-)
+from shardcore.errors import KeyAbsent, MissingFile, SourceChanged, SourceError, StoreUntrusted, UsageError, reason_of
 from shardcore.model.inside_path import inside_text
 from shardcore.model.objects import ObjectRef, State, in_states
 from shardcore.model.parallel import in_order
@@ -150,14 +141,14 @@ class _OpenShard:
             source.release()
 
     def contents(self, paths: Sequence[str]) -> dict[str, bytes]:
-        """Return the contents that can be read together, by path; others must be read alone, which reports errors."""
-        source, objects, found = self.shard.source, self.shard.objects, dict[str, bytes]()
-        with suppress(FileNotFoundError, UsageError, FormatError):
-            if source is not None and source.near:
-                rows = self.shard.find_many(map(key_of, paths))
+        """Return the contents that can be read together, by path; reading the others alone reports their errors."""
+        shard, found = self.shard, dict[str, bytes]()
+        with suppress(Exception):
+            if shard.source is not None and shard.source.near:
+                rows = shard.find_many(map(key_of, paths))
                 there = rows >= 0
-                there[there] = in_states(objects.columns(rows[there]).state, self._taken.states)
-                each = zip(compress(paths, there.tolist()), self.shard.contents(rows[there]), strict=True)
+                there[there] = in_states(shard.objects.columns(rows[there]).state, self._taken.states)
+                each = zip(compress(paths, there.tolist()), shard.contents(rows[there]), strict=True)
                 found |= ((path, data) for path, data in each if isinstance(data, bytes))
         return found
 
@@ -465,7 +456,7 @@ class ShardFileSystem(AbstractFileSystem):
         if isinstance(path, str) and paths == [self._strip_protocol(path)]:
             return self.cat_file(paths[0])
         paths = [one for one in paths if not (recursive and self.isdir(one))]
-        have = self._reading(lambda opened: opened.contents(paths))
+        have = self._opened().contents(paths)
         rest = [one for one in paths if one not in have]
         read = self._each(rest, lambda opened, one: opened.shard.read(opened.ref(one)), returns=on_error != "raise")
         have |= {one: found for one, found in read if on_error == "return" or not isinstance(found, Exception)}

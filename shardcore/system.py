@@ -138,17 +138,13 @@ def open_folder(folder: Path) -> Iterator[int | None]:
     if os.link not in os.supports_dir_fd:
         yield None
         return
-    with closing_file(os.open(folder, getattr(os, "O_PATH", os.O_RDONLY) | _FOLDER_FLAGS)) as descriptor:
+    with closing_file(os.open(folder, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | _CLOSED)) as descriptor:
         yield descriptor
 
 
 def write_new(folder: int, temporary: str, name: str, data: bytes) -> None:
-    """Write a small file of an open folder under a temporary name, and rename it.
-
-    Raises:
-        OSError: The name exists, the file cannot be written, or the file system has no hard links.
-    """
-    descriptor = os.open(temporary, _NEW_FLAGS, 0o666, dir_fd=folder)
+    """Write a small file of an open folder, by a hard link to a temporary name; OSError if the name exists."""
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED, 0o666, dir_fd=folder)
     try:
         # Keep the lock until the rename, against a concurrent `sweep`.
         lock_file(descriptor)
@@ -161,8 +157,7 @@ def write_new(folder: int, temporary: str, name: str, data: bytes) -> None:
             os.unlink(temporary, dir_fd=folder)
 
 
-_FOLDER_FLAGS = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-_NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+_CLOSED = getattr(os, "O_CLOEXEC", 0)
 
 
 # --- names of files ---

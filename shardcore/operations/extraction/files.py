@@ -736,7 +736,7 @@ class _Extraction(Target):
         self._known.add(folder)
 
 
-def _each(refs: Iterable[ObjectRef | ShardError]) -> Iterator[ObjectRef | ShardError]:
+def _each(refs: Iterable[Wanted]) -> Iterator[Wanted]:
     iterator = iter(refs)
     while True:
         try:

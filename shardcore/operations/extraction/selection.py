@@ -97,7 +97,6 @@ Unreadable = Callable[[str, ShardError], None]
 
 _USUAL = ExtractOptions()
 
-REFS_AT_ONCE = 1024
 RUN_BYTES = 4 << 20
 """Bytes of small objects that are read at once."""
 
@@ -243,23 +242,19 @@ def _refs_of(shard: Shard, rows: Rows, asked: Extract, alone: bool) -> Iterator[
     """Yield the objects of some rows; unless `alone`, small ones together if nothing depends on their content."""
     alone |= asked.guess_extension or asked.conflict is Conflict.RENAME or asked.parts != AS_USUAL
     most = SMALL_FILE if asked.limit is None else min(asked.limit, SMALL_FILE)
-    for run, small in [(rows, False)] if alone else small_runs(shard, rows, most):
+    for run, small in small_runs(shard, rows, -1 if alone else most):
         if small:
             yield SmallObjects(run, [key or "" for key in shard.objects.key_texts(run)])
-            continue
-        for at in range(0, len(run), REFS_AT_ONCE):
-            yield from shard.objects.each_ref(run[at : at + REFS_AT_ONCE], sizes=False)
+        else:
+            yield from shard.objects.each_ref(run, sizes=False)
 
 
 def small_runs(shard: Shard, rows: Rows, most: int = SMALL_FILE) -> Iterator[tuple[Rows, bool]]:
-    """Yield rows in turn, with whether the objects of a run are `bare` and small (never in a remote shard).
-
-    A run has at most `AT_ONCE` rows and about `RUN_BYTES`.
-    """
-    near = shard.source is not None and shard.source.near
+    """Yield rows in turn, with whether the objects of a run are `bare` and small (never in a remote shard)."""
+    together = most >= 0 and shard.source is not None and shard.source.near
     for first in range(0, len(rows), AT_ONCE):
         few = rows[first : first + AT_ONCE]
-        if not near:
+        if not together:
             yield few, False
             continue
         columns = shard.objects.columns(few, sizes=True)
