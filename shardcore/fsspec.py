@@ -456,7 +456,7 @@ class ShardFileSystem(AbstractFileSystem):
         if isinstance(path, str) and paths == [self._strip_protocol(path)]:
             return self.cat_file(paths[0])
         paths = [one for one in paths if not (recursive and self.isdir(one))]
-        have = self._opened().contents(paths)
+        have: dict[str, Any] = dict(self._opened().contents(paths))
         rest = [one for one in paths if one not in have]
         read = self._each(rest, lambda opened, one: opened.shard.read(opened.ref(one)), returns=on_error != "raise")
         have |= {one: found for one, found in read if on_error == "return" or not isinstance(found, Exception)}

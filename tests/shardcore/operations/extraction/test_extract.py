@@ -222,7 +222,7 @@ def des_shard(path: Path, contents: dict[str, bytes]) -> Path:
 def test_small_objects_together_are_as_one_by_one(tmp_path: Path, conflict: str, system: Any) -> None:
     keys = ["a/b/1", "a/2", "../up", "A/2", "con.txt", "there", "x" * 300, "a b.txt", "manifest.json", "large"]
     source = des_shard(tmp_path / "x.des", {key: key.encode() * (30_000 if key == "large" else 1) for key in keys})
-    options, found = ExtractOptions(folders=True, conflict=Conflict(conflict)), []
+    options, found = ExtractOptions(folders=True, conflict=Conflict(conflict)), list[Any]()
     for together in (True, False):
         (out := tmp_path / "out").mkdir()
         (out / "there").write_text("there")
