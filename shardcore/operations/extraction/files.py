@@ -484,7 +484,6 @@ class _Extraction(Target):
         self._into, self._inner = self._opened.enter_context(open_folder(held)), inner
 
     def _alone(self, row: int, key: str, name: str) -> list[Extracted]:
-        """Extract a small object that cannot be written with the others, which reports its error."""
         (ref,) = self._shard.objects.each_ref(np.array([row], np.int64), sizes=False)
         if isinstance(ref, ShardError):
             return [Extracted.failed(None, ref)]

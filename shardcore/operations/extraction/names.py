@@ -19,7 +19,6 @@ MAX_PATH_BYTES = 1000
 
 
 _SAFE = re.compile(rf"\w(?:[\w.-]{{0,{MAX_NAME_BYTES - 2}}}\w)?", re.ASCII)
-"""Most keys: safe unless they are taken or devices."""
 
 
 class Names:

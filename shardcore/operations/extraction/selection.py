@@ -239,7 +239,6 @@ def _all_refs(shard: Shard, asked: Extract, progress: Progress, alone: bool) -> 
 
 
 def _refs_of(shard: Shard, rows: Rows, asked: Extract, alone: bool) -> Iterator[Wanted]:
-    """Yield the objects of some rows; unless `alone`, small ones together if nothing depends on their content."""
     alone |= asked.guess_extension or asked.conflict is Conflict.RENAME or asked.parts != AS_USUAL
     most = SMALL_FILE if asked.limit is None else min(asked.limit, SMALL_FILE)
     for run, small in small_runs(shard, rows, -1 if alone else most):
