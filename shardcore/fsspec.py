@@ -14,7 +14,9 @@ import weakref
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import compress
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import unquote
 
@@ -28,7 +30,7 @@ except ImportError as error:
 
 from shardcore.errors import KeyAbsent, MissingFile, SourceChanged, SourceError, StoreUntrusted, UsageError, reason_of
 from shardcore.model.inside_path import inside_text
-from shardcore.model.objects import ObjectRef, State
+from shardcore.model.objects import ObjectRef, State, in_states
 from shardcore.model.parallel import in_order
 from shardcore.model.text import short
 from shardcore.operations.description import ExtractOptions
@@ -137,6 +139,18 @@ class _OpenShard:
             return source.size
         finally:
             source.release()
+
+    def contents(self, paths: Sequence[str]) -> dict[str, bytes]:
+        """Return the contents that can be read together, by path; reading the others alone reports their errors."""
+        shard, found = self.shard, dict[str, bytes]()
+        with suppress(Exception):
+            if shard.source is not None and shard.source.near:
+                rows = shard.find_many(map(key_of, paths))
+                there = rows >= 0
+                there[there] = in_states(shard.objects.columns(rows[there]).state, self._taken.states)
+                each = zip(compress(paths, there.tolist()), shard.contents(rows[there]), strict=True)
+                found |= ((path, data) for path, data in each if isinstance(data, bytes))
+        return found
 
     def listed(self) -> tuple[list[str], list[int]]:
         """Return the sorted paths of the objects, named as by `extract`, and their sizes or -1. Reads the index."""
@@ -442,8 +456,11 @@ class ShardFileSystem(AbstractFileSystem):
         if isinstance(path, str) and paths == [self._strip_protocol(path)]:
             return self.cat_file(paths[0])
         paths = [one for one in paths if not (recursive and self.isdir(one))]
-        read = self._each(paths, lambda opened, one: opened.shard.read(opened.ref(one)), returns=on_error != "raise")
-        return {one: found for one, found in read if on_error == "return" or not isinstance(found, Exception)}
+        have: dict[str, Any] = dict(self._opened().contents(paths))
+        rest = [one for one in paths if one not in have]
+        read = self._each(rest, lambda opened, one: opened.shard.read(opened.ref(one)), returns=on_error != "raise")
+        have |= {one: found for one, found in read if on_error == "return" or not isinstance(found, Exception)}
+        return {one: have[one] for one in paths if one in have}
 
     def _each(
         self, paths: Iterable[str], read: Callable[[_OpenShard, str], T], *, returns: bool, whole: bool = True

@@ -132,6 +132,34 @@ def held_folder(folder: Path, inner: str = "") -> Iterator[Path]:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def open_folder(folder: Path) -> Iterator[int | None]:
+    """Yield a descriptor of a folder for `write_new`; None on a system without such descriptors."""
+    if os.link not in os.supports_dir_fd:
+        yield None
+        return
+    with closing_file(os.open(folder, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | _CLOSED)) as descriptor:
+        yield descriptor
+
+
+def write_new(folder: int, temporary: str, name: str, data: bytes) -> None:
+    """Write a small file of an open folder, by a hard link to a temporary name; OSError if the name exists."""
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED, 0o666, dir_fd=folder)
+    try:
+        # Keep the lock until the rename, against a concurrent `sweep`.
+        lock_file(descriptor)
+        if os.write(descriptor, data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+
+
+_CLOSED = getattr(os, "O_CLOEXEC", 0)
+
+
 # --- names of files ---
 
 

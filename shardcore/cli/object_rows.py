@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from json.encoder import encode_basestring_ascii as quoted
 from operator import attrgetter
@@ -121,11 +121,6 @@ def list_rows(
     return errors
 
 
-_JSON_ROW = (
-    '{"key": %s, "kind": %s, "state": "live", "size": %s, "stored_size": %s, "start": %s, "stop": %s, "codec": %s'
-)
-
-
 def _print_json(shard: Shard, columns: ObjectColumns, keys: Sequence[str | None], member: str) -> int:
     """Print rows as JSON lines; return the number of errors. Only rows that are not `bare` need an `ObjectRef`."""
     bare, errors = shard.bare(columns), 0
@@ -141,21 +136,24 @@ def _print_json(shard: Shard, columns: ObjectColumns, keys: Sequence[str | None]
     return errors
 
 
-def _bare_lines(shard: Shard, columns: ObjectColumns, keys: Iterable[str], member: str) -> str:
-    kinds, codecs = (list(map(quoted, names)) for names in (shard.objects.kinds, shard.objects.codecs))
-    rows = zip(
-        map(quoted, keys),
-        map(kinds.__getitem__, columns.kind.tolist()),
-        *(_or_null(column) for column in (columns.size, columns.stored_size, columns.start, columns.stop)),
-        map(codecs.__getitem__, columns.codec.tolist()),
-        strict=True,
-    )
-    template = f'{_JSON_ROW}, "shard": {quoted(member).replace("%", "%%")}}}\n'
-    return "".join([template % row for row in rows])
+def _bare_lines(shard: Shard, columns: ObjectColumns, keys: list[str], member: str) -> str:
+    kinds, codecs, shown = shard.objects.kinds, shard.objects.codecs, quoted(member)
+    leads = [f'", "kind": {quoted(kind)}, "state": "live", "size": ' for kind in kinds]
+    ends = [f', "codec": {quoted(codec)}, "shard": {shown}}}\n' for codec in codecs]
+    text = "".join(keys)
+    if not (text.isascii() and _is_printable(text)) or '"' in text or "\\" in text:
+        keys = [quoted(key)[1:-1] for key in keys]
+    numbers = (_or_null(column) for column in (columns.size, columns.stored_size, columns.start, columns.stop))
+    rows = zip(keys, columns.kind.tolist(), *numbers, columns.codec.tolist(), strict=True)
+    lines = [
+        f'{{"key": "{key}{leads[kind]}{size}, "stored_size": {stored}, "start": {first}, "stop": {last}{ends[codec]}'
+        for key, kind, size, stored, first, last, codec in rows
+    ]
+    return "".join(lines)
 
 
 def _or_null(column: NDArray[np.int64]) -> list[int | str]:
-    return [number if number >= 0 else "null" for number in column.tolist()]
+    return column.tolist() if (column >= 0).all() else [number if number >= 0 else "null" for number in column.tolist()]
 
 
 def list_members(

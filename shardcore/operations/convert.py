@@ -41,6 +41,7 @@ from shardcore.operations.convert_worker import (
 )
 from shardcore.operations.description import ANY_SIZE, KeyChoice
 from shardcore.operations.extraction import extract as extract_opened
+from shardcore.operations.extraction.selection import small_runs
 from shardcore.operations.pack import Packed, write_items
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
@@ -48,10 +49,10 @@ from shardcore.shards.format import Format
 from shardcore.shards.opening import means_folder, opening
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.registry import format_of, writes_of
-from shardcore.shards.shard import AT_ONCE, Shard, Work
+from shardcore.shards.shard import Shard, Work
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.declaration import KeyRule, Writes
-from shardcore.writing.inputs import SMALL_FILE, Content, InputBatch, InputItem, LeftOut, opened, overwrite_error
+from shardcore.writing.inputs import Content, InputBatch, InputItem, LeftOut, opened, overwrite_error
 from shardcore.writing.manifest import KNOWN, Loss, LossKind, ManifestReader, SourceRecord
 from shardcore.writing.temporary import STREAM_PIECE
 from shardcore.writing.temporary_names import inode_of
@@ -128,10 +129,8 @@ class FromShard(ConvertSource):
             yield _read_later(self._shard, whole, self._request, self._shard.checksum)
             return
         self.checksum = self._shard.checksum
-        if self.batched and not self._request.unread and self._shard.source is not None and self._shard.source.near:
-            yield from _batched(self._shard, self._rows, self._request)
-        else:
-            yield from _in_turn(self._shard, self._rows, self._request)
+        each = _batched if self.batched and not self._request.unread else _in_turn
+        yield from each(self._shard, self._rows, self._request)
 
     def expected(self, done: int) -> int:
         return self.total or 0
@@ -227,27 +226,16 @@ def _in_turn(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> 
 
 def _batched(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> Iterator[SourceObject | InputBatch]:
     """Yield objects in turn; small ones without metadata in batches."""
-    for first in range(0, len(rows), AT_ONCE):
-        few = rows[first : first + AT_ONCE]
-        columns = shard.objects.columns(few, sizes=True)
-        bare = shard.bare(columns) & (columns.size >= 0) & (columns.size <= SMALL_FILE)
-        edges = np.flatnonzero(bare[1:] != bare[:-1]) + 1
-        for run, plain in zip(np.split(few, edges), bare[[0, *edges]], strict=True):
-            if not plain:
-                yield from _in_turn(shard, run, request)
-                continue
-            batch, size = InputBatch([], []), 0
-            for key, data in zip(shard.objects.key_texts(run), shard.contents(run), strict=True):
-                if isinstance(data, ShardError):
-                    raise data
-                batch.keys.append(key or "")
-                batch.contents.append(data)
-                size += len(data)
-                if size >= BATCH_BYTES:
-                    yield batch
-                    batch, size = InputBatch([], []), 0
-            if batch.keys:
-                yield batch
+    for run, small in small_runs(shard, rows):
+        if not small:
+            yield from _in_turn(shard, run, request)
+            continue
+        contents = list[bytes]()
+        for data in shard.contents(run):
+            if isinstance(data, ShardError):
+                raise data
+            contents.append(data)
+        yield InputBatch([key or "" for key in shard.objects.key_texts(run)], contents)
 
 
 def _read_later(shard: Shard, ref: ObjectRef, request: ObjectsRequest, checksum: str) -> SourceObject:
@@ -300,9 +288,6 @@ MOST_NAMED = 8
 """Names listed in the message about a lost setting."""
 
 LONGEST_NAME = 40
-
-BATCH_BYTES = 4 << 20
-"""Bytes of small objects that are passed to the writer at once."""
 
 NOTHING: tuple[Any, ...] = (None, "", "none", {}, [])
 """Metadata values that mean the same as a missing value."""

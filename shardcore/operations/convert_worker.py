@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import LimitExceeded, UsageError
-from shardcore.model.objects import ObjectRef, State
+from shardcore.model.objects import ObjectRef, State, in_states
 from shardcore.operations.extraction import ExtractOptions
-from shardcore.operations.extraction.selection import all_rows, outer_kinds, taken_rows
+from shardcore.operations.extraction.selection import all_rows, outer_kinds
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.prefetch import fetched_ahead
@@ -79,7 +79,7 @@ class KeyCheck:
 def rows_to_convert(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], Counter[str]]:
     shard.load_index()
     objects, options = shard.objects, ExtractOptions(deleted=deleted)
-    outer, left, unused = outer_kinds(objects), Counter[str](), 0
+    outer, left, unused, taken = outer_kinds(objects), Counter[str](), 0, [np.empty(0, np.int64)]
 
     def count(what: str, mask: NDArray[np.bool_]) -> None:
         if found := int(np.count_nonzero(mask)):
@@ -94,13 +94,13 @@ def rows_to_convert(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], 
             if state not in options.states:
                 count(f"{state.name.lower()} object", (columns.state == state) & np.isin(columns.kind, outer))
         unused += int(np.count_nonzero(columns.state == State.UNUSED))
+        taken.append(rows[in_states(columns.state, options.states) & np.isin(columns.kind, outer)])
     if unused and not isinstance(shard, DataSet):
         # Slots of deleted objects may look unused; the header still counts the objects.
         gone = (shard.declared_objects or 0) - (len(objects) - unused)
         if gone > 0:
             left["deleted object"] = gone
-    taken = taken_rows(objects, all_rows(objects), options, outer)
-    return np.concatenate([np.empty(0, np.int64), *taken]), left
+    return np.concatenate(taken), left
 
 
 def check_keys(shard: DataSet, name: str, progress: Progress, format: str, deleted: bool, keep: bool) -> KeyCheck:
@@ -110,6 +110,9 @@ def check_keys(shard: DataSet, name: str, progress: Progress, format: str, delet
 
 
 def first_unfit_key(shard: Shard, rows: NDArray[np.int64], format: str) -> str:
+    if shard.objects.key_encoding == "hash" and len(rows):
+        # Such keys have one form: the first tells for all that there are.
+        rows = rows[[0, int(np.argmin(shard.objects.key_bytes(rows).lengths))]]
     steps = (rows[first : first + KEYS_AT_ONCE] for first in range(0, len(rows), KEYS_AT_ONCE))
     return next(filter(None, (unfit_key_of(shard.objects.key_texts(step), format) for step in steps)), "")
 

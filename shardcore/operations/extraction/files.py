@@ -11,9 +11,13 @@ import threading
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
-from itertools import chain, count
+from itertools import chain, count, groupby
+from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of, reported_as
@@ -25,9 +29,10 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import PIECE
-from shardcore.system import extended, held_folder
+from shardcore.system import extended, held_folder, open_folder, write_new
 from shardcore.writing.partial_file import write_resumable
 from shardcore.writing.temporary import BUFFER, TemporaryFile, exists_error, write_as, write_small
+from shardcore.writing.temporary_names import temporary_text
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder
@@ -67,12 +72,23 @@ def mark_of(shard: Shard, ref: ObjectRef, limit: int | None) -> str:
 _USUAL = ExtractOptions()
 _BARE = (State.UNUSED, State.DELETED)
 
+
+@dataclass(frozen=True, slots=True)
+class SmallObjects:
+    """Rows and keys of small objects that are `bare`; their contents are read together."""
+
+    rows: NDArray[np.int64]
+    keys: list[str]
+
+
+Wanted = ObjectRef | ShardError | SmallObjects
 EachPiece = Callable[[int], None]
 EachPlanned = Callable[[bool], None]
 OtherPath = Callable[[], Path]
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: creating frozen instances is three times as slow, and there are millions.
+@dataclass(slots=True)
 class Extracted:
     """Result for one object, or for a part that has its own file.
 
@@ -112,9 +128,11 @@ class Extracted:
 
     def line(self) -> dict[str, Any]:
         """Return the JSON form of the manifest and the command line; empty values are omitted."""
-        line = {"key": self.key, "path": self.path, "size": self.size, "sha256": self.sha256}
-        more = {"error": self.error, "part": self.part, "skipped": self.skipped, "state": self.state}
-        return line | {name: value for name, value in more.items() if value}
+        return {"key": self.key, "path": self.path, "size": self.size, "sha256": self.sha256} | self.more()
+
+    def more(self) -> dict[str, str]:
+        found = {"error": self.error, "part": self.part, "skipped": self.skipped, "state": self.state}
+        return {name: value for name, value in found.items() if value}
 
 
 class Target:
@@ -171,18 +189,23 @@ def manifest_of(
     if not target.options.manifest:
         yield lambda result: None
         return
-    file, empty = TemporaryFile(target.folder / MANIFEST), True
+    file, lead = TemporaryFile(target.folder / MANIFEST), "\n  "
+    shared, text = dict[str, Any](), ""
 
     def write(text: str) -> None:
         file.write(text.encode("ascii"))
 
     def add(result: Extracted) -> None:
-        nonlocal empty
-        line = result.line() | result.facts
-        # `Path.relative_to` is too slow for millions of lines.
-        path = line["path"].removeprefix(target.root).replace(os.sep, "/").lstrip("/")
-        write(("\n  " if empty else ",\n  ") + json.dumps(line | {"path": path}))
-        empty = False
+        nonlocal lead, shared, text
+        # `json.dumps` and `Path.relative_to` are too slow for millions of lines; many objects share their metadata.
+        path = result.path.removeprefix(target.root).replace(os.sep, "/").lstrip("/")
+        line = f'"size": {result.size}, "sha256": "{result.sha256}"'
+        key = "null" if result.key is None else quoted(result.key)
+        more = result.more() | result.facts if result.error or result.part or result.path == "" else result.facts
+        if more is not shared:
+            shared, text = more, "".join(f", {quoted(name)}: {json.dumps(more[name])}" for name in more)
+        write(f'{lead}{{"key": {key}, "path": {quoted(path)}, {line}{text}}}')
+        lead = ",\n  "
 
     try:
         uri = shard.source.uri if shard.source is not None else getattr(shard, "uri", "")
@@ -219,7 +242,7 @@ def _send_manifest(delivery: BucketFolder, path: Path, there: Container[str]) ->
 
 def extract_objects(
     shard: Shard,
-    refs: Iterable[ObjectRef | ShardError],
+    refs: Iterable[Wanted],
     folder: str | Path,
     options: ExtractOptions = _USUAL,
     *,
@@ -236,7 +259,7 @@ def extract_objects(
     metadata of every file. Yields the result of each object, followed by the results of its parts.
 
     - `refs`: an error in place of an object becomes its result; so does one raised by `next`, if iteration can continue
-      (as with `map`).
+      (as with `map`). `SmallObjects` exclude the arguments below and options that depend on contents.
     - `each_piece` is called with the size of every piece before it is written; it may raise to cancel.
     - `delivery`: complete files are sent there and removed from `folder`. Its names count as existing files.
     - `planned` is called per object before it is read, with whether its content is needed (a file is missing).
@@ -252,12 +275,14 @@ def extract_objects(
     try:
         written = manifest_of(shard, extraction, manifest_written)
         with written as add, closing(extraction.results(refs)) as each:
-            for number, results in enumerate(each):
+            for number, results in enumerate(each, 1):
+                last = False
                 for result in results:
                     add(result)
-                progress(number + 1, max(total, number + 1))
+                    last |= result.last
+                progress(number, max(total, number))
                 yield from results
-                if any(result.last for result in results):
+                if last:
                     break
     except ShardError as error:
         error.message = extraction.named(error.message)
@@ -398,6 +423,9 @@ class _Extraction(Target):
         self._ends = ExitStack()
         with reported_as(f"cannot write to the folder {where}"):
             folder = self._ends.enter_context(held_folder(where))
+            self._opened = self._ends.enter_context(ExitStack())
+            self._into, self._inner = self._opened.enter_context(open_folder(folder)), ""
+            self._fresh = is_empty(folder)
         super().__init__(folder, where, options, delivery, names, there)
         self._shard, self._planned_one = shard, planned
         self._each_piece = each_piece
@@ -407,13 +435,63 @@ class _Extraction(Target):
         self._stays = options.conflict in (Conflict.SKIP, Conflict.ERROR)
         self._renamed: dict[str, str] = {}
 
-    def results(self, refs: Iterable[ObjectRef | ShardError]) -> Generator[list[Extracted]]:
+    def results(self, refs: Iterable[Wanted]) -> Generator[list[Extracted]]:
+        for write, group in groupby(_each(refs), self._way):
+            with closing(write(group)) as each:
+                yield from each
+
+    def _way(self, one: Wanted) -> Callable[[Iterator[Any]], Generator[list[Extracted]]]:
+        return self._of_small if isinstance(one, SmallObjects) else self._one_by_one
+
+    def _one_by_one(self, refs: Iterable[ObjectRef | ShardError]) -> Generator[list[Extracted]]:
         with closing(self._results(refs)) as each:
             for results in each:
                 yield list(map(self.result_named, results))
 
+    def _of_small(self, groups: Iterable[SmallObjects]) -> Generator[list[Extracted]]:
+        lost, temporary = SourceError(""), temporary_text("extract")
+        for few in groups:
+            contents, (ref,) = self._shard.contents(few.rows), self._shard.objects.each_ref(few.rows[:1], sizes=False)
+            facts = {} if isinstance(ref, ShardError) else self._facts(ref)
+            for row, key in zip(few.rows.tolist(), few.keys, strict=True):
+                name = self.names.give(key)
+                try:
+                    # `contents` ends at an error of the source.
+                    data = next(contents, lost)
+                    if isinstance(data, ShardError):
+                        raise data
+                    if not self._fresh and self._size_there(name) is not None:
+                        raise exists_error(Path(name))
+                    inner, _, last = name.rpartition("/")
+                    if inner != self._inner:
+                        self._open_inner(inner)
+                    if self._into is None:
+                        write_small(self.lead + name, data)
+                    else:
+                        write_new(self._into, temporary, last, data)
+                except (OSError, ShardError):
+                    yield self._alone(row, key, name)
+                    continue
+                digest = hashlib.sha256(data).hexdigest()
+                path = self._given + name.replace("/", os.sep)
+                yield [Extracted(key, path, len(data), digest, row=row, facts=facts)]
+
+    def _open_inner(self, inner: str) -> None:
+        self._make_folders(self.folder / inner)
+        self._opened.close()
+        self._into, self._inner = None, "/"
+        held = self._opened.enter_context(held_folder(self.folder, inner))
+        self._into, self._inner = self._opened.enter_context(open_folder(held)), inner
+
+    def _alone(self, row: int, key: str, name: str) -> list[Extracted]:
+        (ref,) = self._shard.objects.each_ref(np.array([row], np.int64), sizes=False)
+        if isinstance(ref, ShardError):
+            return [Extracted.failed(None, ref)]
+        settled = self._stays and self._size_there(name) is not None
+        return list(map(self.result_named, self._extract(_Task(ref, (_File("", key, name, settled),)))))
+
     def _results(self, refs: Iterable[ObjectRef | ShardError]) -> Generator[list[Extracted]]:
-        planned = map(self._plan, _each(refs))
+        planned = map(self._plan, refs)
         tasks = fetched_ahead(self._shard, planned, lambda task: task.reads)
         if self._writers > 1:
             with closing(in_order(self._extract_batch, _batches(tasks), self._writers)) as batches:
@@ -657,7 +735,7 @@ class _Extraction(Target):
         self._known.add(folder)
 
 
-def _each(refs: Iterable[ObjectRef | ShardError]) -> Iterator[ObjectRef | ShardError]:
+def _each(refs: Iterable[Wanted]) -> Iterator[Wanted]:
     iterator = iter(refs)
     while True:
         try:
@@ -668,6 +746,13 @@ def _each(refs: Iterable[ObjectRef | ShardError]) -> Iterator[ObjectRef | ShardE
             yield error
         else:
             yield ref
+
+
+def is_empty(folder: Path) -> bool:
+    try:
+        return next(folder.iterdir(), None) is None
+    except OSError:
+        return True
 
 
 def _is_folder(path: Path) -> bool:

@@ -17,13 +17,21 @@ from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.model.keys import Key, several
 from shardcore.model.objects import ObjectRef, Objects, in_states, located, row_steps
 from shardcore.model.text import short
-from shardcore.operations.description import Conflict, Extract, ExtractOptions
-from shardcore.operations.extraction.files import EachPlanned, Extracted, extract_objects
+from shardcore.operations.description import AS_USUAL, Conflict, Extract, ExtractOptions
+from shardcore.operations.extraction.files import (
+    EachPlanned,
+    Extracted,
+    SmallObjects,
+    Wanted,
+    extract_objects,
+    is_empty,
+)
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.shard import Shard
+from shardcore.shards.shard import AT_ONCE, Shard
 from shardcore.shards.shard_tasks import ObjectRow, RowsRequest, member_rows, object_rows, wanted_rows
 from shardcore.sources.location import local_path
+from shardcore.writing.inputs import SMALL_FILE
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder
@@ -89,7 +97,8 @@ Unreadable = Callable[[str, ShardError], None]
 
 _USUAL = ExtractOptions()
 
-REFS_AT_ONCE = 1024
+RUN_BYTES = 4 << 20
+"""Bytes of small objects that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +180,12 @@ def extract_each(
     with ExitStack() as ends:
         each, total = progress, 0
         planned: EachPlanned | None = None
-        refs: Iterable[ObjectRef | ShardError]
+        refs: Iterable[Wanted]
+        fresh = asked.conflict is not Conflict.SKIP or (delivery is None and is_empty(Path(asked.folder)))
         if asked.keys is not None:
             wanted = [shard.find(key) for key in several(asked.keys, "keys")]
             refs, total = wanted, len(wanted)
         elif isinstance(shard, DataSet) and shard.joins:
-            fresh = asked.conflict is not Conflict.SKIP or (delivery is None and _is_empty(Path(asked.folder)))
             planned = ends.enter_context(_adapting(shard, fresh))
             members = _MemberRefs(shard, asked, progress, unreadable, fresh)
             ends.callback(members.close)
@@ -184,7 +193,7 @@ def extract_each(
         else:
             if asked.everything and asked.conflict is not Conflict.SKIP:
                 ends.enter_context(shard.reading_all())
-            refs, total = _all_refs(shard, asked, progress)
+            refs, total = _all_refs(shard, asked, progress, delivery is not None or not fresh)
             for name, error in shard.unreadable.items() if isinstance(shard, DataSet) else ():
                 unreadable(name, error)
         if total or asked.match is None:
@@ -193,13 +202,6 @@ def extract_each(
             )
             with closing(found):
                 yield from found
-
-
-def _is_empty(folder: Path) -> bool:
-    try:
-        return next(folder.iterdir(), None) is None
-    except OSError:
-        return True
 
 
 @contextmanager
@@ -220,7 +222,7 @@ def _adapting(shard: DataSet, fresh: bool) -> Iterator[EachPlanned | None]:
         shard.whole_member = whole
 
 
-def _all_refs(shard: Shard, asked: Extract, progress: Progress) -> tuple[Iterator[ObjectRef | ShardError], int]:
+def _all_refs(shard: Shard, asked: Extract, progress: Progress, alone: bool) -> tuple[Iterator[Wanted], int]:
     """Return all objects to extract, and their number; if the shard has a view of its whole content, only that view.
 
     Kinds that are parts of others (the chunks of a file) are left out unless requested.
@@ -233,8 +235,32 @@ def _all_refs(shard: Shard, asked: Extract, progress: Progress) -> tuple[Iterato
     rows = np.concatenate([np.empty(0, np.int64), *taken_rows(objects, rows_in_file_order(objects), asked, kinds)])
     if asked.match is not None:
         rows = rows[np.array(list(map(asked.takes, objects.key_texts(rows))), bool)]
-    steps = (rows[at : at + REFS_AT_ONCE] for at in range(0, len(rows), REFS_AT_ONCE))
-    return chain.from_iterable(objects.each_ref(step, sizes=False) for step in steps), len(rows)
+    return _refs_of(shard, rows, asked, alone), len(rows)
+
+
+def _refs_of(shard: Shard, rows: Rows, asked: Extract, alone: bool) -> Iterator[Wanted]:
+    alone |= asked.guess_extension or asked.conflict is Conflict.RENAME or asked.parts != AS_USUAL
+    most = SMALL_FILE if asked.limit is None else min(asked.limit, SMALL_FILE)
+    for run, small in small_runs(shard, rows, -1 if alone else most):
+        if small:
+            yield SmallObjects(run, [key or "" for key in shard.objects.key_texts(run)])
+        else:
+            yield from shard.objects.each_ref(run, sizes=False)
+
+
+def small_runs(shard: Shard, rows: Rows, most: int = SMALL_FILE) -> Iterator[tuple[Rows, bool]]:
+    """Yield rows in turn, with whether the objects of a run are `bare` and small (never in a remote shard)."""
+    together = most >= 0 and shard.source is not None and shard.source.near
+    for first in range(0, len(rows), AT_ONCE):
+        few = rows[first : first + AT_ONCE]
+        if not together:
+            yield few, False
+            continue
+        columns = shard.objects.columns(few, sizes=True)
+        small = shard.bare(columns) & (columns.size >= 0) & (columns.size <= most)
+        group = 2 * (np.cumsum(np.where(small, columns.size, 0)) // RUN_BYTES) + small
+        edges = np.flatnonzero(group[1:] != group[:-1]) + 1
+        yield from zip(np.split(few, edges), small[[0, *edges]].tolist(), strict=True)
 
 
 class _MemberRefs:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,8 +18,10 @@ from hypothesis import strategies as st
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, SourceError, TimedOut, UsageError
 from shardcore.model.objects import ObjectRef
-from shardcore.operations.extraction import ExtractOptions, Names, extract_objects, write_object
+from shardcore.operations.extraction import Conflict, ExtractOptions, Names, extract_objects, write_object
 from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.testing import CountingSource
+from tests.shardcore.fake_systems import macos, windows
 from tests.shardcore.toy import LineShard
 
 SAMPLES = Path(__file__).parents[4] / "resources" / "samples"
@@ -205,6 +210,54 @@ def test_keys_choose(tmp_path: Path) -> None:
             shardcore.extract(shard, tmp_path / "none", kind="xorb")
         assert not (tmp_path / "none").exists()
         assert shardcore.extract(shard, tmp_path / "empty", []).files == ()
+
+
+def des_shard(path: Path, contents: dict[str, bytes]) -> Path:
+    with shardcore.create(path, format="des") as writer:
+        writer.add_many([*contents], [*contents.values()])
+    return path
+
+
+@pytest.mark.parametrize(("conflict", "system"), [("error", nullcontext), ("skip", macos), ("replace", windows)])
+def test_small_objects_together_are_as_one_by_one(tmp_path: Path, conflict: str, system: Any) -> None:
+    keys = ["a/b/1", "a/2", "../up", "A/2", "con.txt", "there", "x" * 300, "a b.txt", "manifest.json", "large"]
+    source = des_shard(tmp_path / "x.des", {key: key.encode() * (30_000 if key == "large" else 1) for key in keys})
+    options, found = ExtractOptions(folders=True, conflict=Conflict(conflict)), list[Any]()
+    for together in (True, False):
+        (out := tmp_path / "out").mkdir()
+        (out / "there").write_text("there")
+        with system(), shardcore.open(source) as shard:
+            files = shardcore.extract(shard, out, options=options).files if together else ()
+            found.append(list(files or extract_objects(shard, list(shard.objects), out, options)))
+        found.append({path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()})
+        out.rename(tmp_path / str(together))
+    assert found[:2] == found[2:]
+
+
+WORK: dict[str, tuple[float, float, Callable[[shardcore.Shard, Path], object]]] = {
+    "read": (80, 1.01, lambda shard, _: [shard[f"object {row}"] for row in range(len(shard.objects))]),
+    "convert": (10, 0.01, lambda shard, out: shardcore.convert(shard, "des", out)),
+    "extract": (34, 0.01, shardcore.extract),
+}
+"""Maximum calls of Python functions and reads of the shard per object, by operation."""
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_little_runs_for_each_object(tmp_path: Path, name: str) -> None:
+    found, (calls, reads, work) = [], WORK[name]
+    for count in (550, 1_050):
+        path = des_shard(tmp_path / f"{count}.des", {f"object {row}": b"%d" % row for row in range(count)})
+        source, events = CountingSource(path.read_bytes()), list[str]()
+        with shardcore.open(source) as shard:
+            sys.setprofile(lambda *given, events=events: events.append(given[1]))
+            try:
+                work(shard, tmp_path / f"{count}.out")
+            finally:
+                sys.setprofile(None)
+        found.append((events.count("call"), len(source.ranges)))
+    (few, once), (many, often) = found
+    assert (many - few) / 500 <= calls
+    assert (often - once) / 500 <= reads
 
 
 def test_members_that_cannot_be_read_are_named(tmp_path: Path) -> None:
