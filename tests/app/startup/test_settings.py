@@ -141,4 +141,3 @@ def test_the_collector_works_again_after_the_start() -> None:
     with pytest.raises(ImportError), quick_start():
         raise ImportError("a library that Qt needs is missing")
     assert gc.isenabled()
-    gc.unfreeze()
