@@ -4,7 +4,7 @@ Hands and eyes of a test stay outside: the mouse and the keys are those of the d
 person sees: where a part is on the screen, and what state the window is in.
 
 Questions: `state`; `where PART`, which is `byte:OFFSET`, `row:NUMBER`, `drop:PLACE`, `choice:NUMBER`, `button:TEXT`,
-one of the kinds of `teaching_eyes`, or the name of a widget; `picture PATH`.
+or the name of a widget; `picture PATH`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,25 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
-from PySide6.QtWidgets import QAbstractButton, QApplication, QRadioButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractScrollArea,
+    QApplication,
+    QComboBox,
+    QLineEdit,
+    QRadioButton,
+    QWidget,
+)
 
 from shardcore.teaching.lessons.lesson import Answer
 from shardscope.__main__ import main
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.drop_targets import DropTarget
 from shardscope.shell.main_window import MainWindow
-from tests.app.display.teaching_eyes import KINDS, on_screen, place_of, taught
 
 KEY = 1
 """The column of the key: there always."""
@@ -41,7 +49,6 @@ def state() -> dict[str, Any]:
     if shown is None:
         return {"title": ""}
     session = shown.session
-    sandbox, player = shown.sandbox_shell.sandbox, shown.panels.panel(LessonPanel).player
     span, walk = session.selection.span, session.lookup.walk
     focus, sheet = QApplication.focusWidget(), QApplication.activeModalWidget()
     return {
@@ -59,14 +66,16 @@ def state() -> dict[str, Any]:
         "looked_up": walk.key,
         "search": shown.hex.search.status.text(),
         "results": "\n".join(notice.toolTip() for notice in shown.notices.all),
-        "sandbox": sandbox.on,
-        "changes": [change.what for change in sandbox.changes],
-        "compared": sandbox.impact is not None,
-        "solved": player.solved,
         "busy": bool(shown.jobs.open_jobs),
+        "line": _line(focus),
         **_lesson(shown),
-        **taught(shown),
     }
+
+
+def _line(focus: QWidget | None) -> str:
+    if isinstance(focus, QComboBox):
+        return focus.currentText() if focus.isEditable() else ""
+    return focus.text() if isinstance(focus, QLineEdit) else ""
 
 
 def _lesson(shown: MainWindow) -> dict[str, Any]:
@@ -91,8 +100,6 @@ def where(part: str) -> dict[str, Any]:
     if shown is None:
         return {}
     kind, _, name = part.partition(":")
-    if kind in KINDS:
-        return place_of(shown, kind, name)
     if kind == "byte":
         view = shown.hex.view
         return _middle(view.viewport(), view.state.byte_rect(int(name)).toRect())
@@ -113,7 +120,7 @@ def where(part: str) -> dict[str, Any]:
         found = [one for one in buttons if name in (one.text().replace("&", ""), one.toolTip().partition(" (")[0])]
     else:
         found = top.findChildren(QWidget, part)
-    seen = [on_screen(one, one.rect()) for one in found if one.isVisible() and one.isEnabled()]
+    seen = [_on_screen(one, one.rect()) for one in found if one.isVisible() and one.isEnabled()]
     return next((place for place in seen if "x" in place), next(filter(None, seen), {}))
 
 
@@ -122,6 +129,34 @@ def _middle(widget: QWidget, place: QRect) -> dict[str, Any]:
         return {}
     point = widget.mapToGlobal(QPoint(place.center()))
     return {"x": point.x(), "y": point.y()}
+
+
+def _around(widget: QWidget | None) -> Iterator[QWidget]:
+    while widget is not None:
+        yield widget
+        widget = widget.parentWidget()
+
+
+def _on_screen(widget: QWidget, place: QRect) -> dict[str, Any]:
+    if not widget.isVisible():
+        return {}
+    middle = place.center()
+    point = widget.mapToGlobal(middle)
+    # What is inside a part covers it: the region of a list that is full of cards is empty.
+    top = QApplication.widgetAt(point)
+    if widget.visibleRegion().contains(middle) or (top is not None and widget.isAncestorOf(top)):
+        return {"x": point.x(), "y": point.y()}
+    for area in _around(widget):
+        if isinstance(area, QAbstractScrollArea) and area.verticalScrollBar().maximum() > 0:
+            port = area.viewport()
+            inside = port.mapFromGlobal(widget.mapToGlobal(middle))
+            # A port that is full of parts has no region of its own either.
+            seen = port.visibleRegion().boundingRect() or port.rect()
+            hub = port.mapToGlobal(seen.center())
+            there = QApplication.widgetAt(hub)
+            if not port.rect().contains(inside) and there is not None and (there is port or port.isAncestorOf(there)):
+                return {"wheel": [hub.x(), hub.y(), 4 if inside.y() < 0 else 5]}
+    return {}
 
 
 def picture(path: str) -> dict[str, Any]:
