@@ -3,8 +3,8 @@
 Hands and eyes of a test stay outside: the mouse and the keys are those of the display. What is asked here is what a
 person sees: where a part is on the screen, and what state the window is in.
 
-Questions: `state`; `where PART`, which is `byte:OFFSET`, `row:NUMBER`, `drop:PLACE`, `choice:NUMBER`, `button:TEXT`,
-or the name of a widget; `picture PATH`.
+Questions: `state`; `where PART`, which is `byte:OFFSET`, `row:NUMBER`, `drop:PLACE`, `button:TEXT`, or
+the name of a widget; `picture PATH`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,10 @@ from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
     QLineEdit,
-    QRadioButton,
     QWidget,
 )
 
-from shardcore.teaching.lessons.lesson import Answer
 from shardscope.__main__ import main
-from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.drop_targets import DropTarget
 from shardscope.shell.main_window import MainWindow
 
@@ -68,7 +65,6 @@ def state() -> dict[str, Any]:
         "results": "\n".join(notice.toolTip() for notice in shown.notices.all),
         "busy": bool(shown.jobs.open_jobs),
         "line": _line(focus),
-        **_lesson(shown),
     }
 
 
@@ -76,23 +72,6 @@ def _line(focus: QWidget | None) -> str:
     if isinstance(focus, QComboBox):
         return focus.currentText() if focus.isEditable() else ""
     return focus.text() if isinstance(focus, QLineEdit) else ""
-
-
-def _lesson(shown: MainWindow) -> dict[str, Any]:
-    panel = shown.panels.panel(LessonPanel)
-    player = panel.player
-    question = player.stage.question if player.stage is not None else None
-    rights = [choice.right for choice in question.choices] if question is not None else []
-    typed = question is not None and question.kind in (Answer.NUMBER, Answer.TEXT)
-    return {
-        "lesson": player.lesson.name if player.lesson is not None else "",
-        "lesson_step": player.number,
-        "staged": player.stage is not None and not player.trouble,
-        "asks": question is not None,
-        "choices": [rights.index(False), rights.index(True)] if rights else [-1, -1],
-        "typed": player.stage.scene.fill(question.answer) if typed and player.stage is not None and question else "",
-        "verdict": panel.question.verdict.text(),
-    }
 
 
 def where(part: str) -> dict[str, Any]:
@@ -107,9 +86,6 @@ def where(part: str) -> dict[str, Any]:
         table = shown.objects.table
         place = table.visualRect(table.objects.index(int(name), KEY))
         return _middle(table.viewport(), QRect(place.left(), place.top(), 60, place.height()))
-    if kind == "choice":
-        rings = shown.panels.panel(LessonPanel).question.findChildren(QRadioButton)
-        return _middle(rings[int(name)], rings[int(name)].rect()) if int(name) < len(rings) else {}
     if kind == "drop":
         places = shown.drop_places
         return _middle(places, places.rect_of(DropTarget[name]).toRect()) if places.isVisible() else {}
