@@ -232,7 +232,7 @@ def test_quitting_asks_while_files_are_written_and_follows_once_they_are(
     hold = threading.Event()
 
     def work(_: Job) -> None:
-        hold.wait(20)
+        hold.wait(60)
         if not succeeds:
             raise ShardError("the disk is full")
 
