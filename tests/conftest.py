@@ -233,7 +233,7 @@ def expect_log(_log_records: list[logging.LogRecord]) -> Callable[..., AbstractC
 # --- threads and descriptors ------------------------------------------------------------------------------
 
 
-GRACE = 5.0
+GRACE = 60.0
 """Seconds in which what a test started may end after the test."""
 
 

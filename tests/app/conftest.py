@@ -60,6 +60,13 @@ def user_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _freeze() -> None:
+    """What is imported need not be examined after every test; a third of a second of each, late in a run."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _no_keys_held(qapp: QApplication) -> None:
     """Qt remembers the modifiers of the last click or key, and code that selects a row obeys them."""
@@ -70,7 +77,6 @@ def _no_keys_held(qapp: QApplication) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _clear_clipboard(qapp: QApplication) -> Iterator[None]:
     """Data that Python knows and Qt deletes at exit, after Python, ends the process with a crash."""
-    gc.freeze()  # what is imported need not be looked through after every test
     yield
     qapp.clipboard().clear()
 

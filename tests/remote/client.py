@@ -28,7 +28,7 @@ def _is_tcp(number: int) -> bool:
 
 
 @contextmanager
-def nothing_left(grace: float = 5.0) -> Iterator[None]:
+def nothing_left(grace: float = 60.0) -> Iterator[None]:
     """Fails when a TCP socket that was opened inside is still open after it."""
     before = open_sockets()
     yield

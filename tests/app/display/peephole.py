@@ -3,8 +3,8 @@
 Hands and eyes of a test stay outside: the mouse and the keys are those of the display. What is asked here is what a
 person sees: where a part is on the screen, and what state the window is in.
 
-Questions: `state`; `where PART`, which is `byte:OFFSET`, `row:NUMBER`, `drop:PLACE`, `choice:NUMBER`, `button:TEXT`,
-one of the kinds of `teaching_eyes`, or the name of a widget; `picture PATH`.
+Questions: `state`; `where PART`, which is `byte:OFFSET`, `row:NUMBER`, `drop:PLACE`, `button:TEXT`, or
+the name of a widget; `picture PATH`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,22 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
-from PySide6.QtWidgets import QAbstractButton, QApplication, QRadioButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractScrollArea,
+    QApplication,
+    QComboBox,
+    QLineEdit,
+    QWidget,
+)
 
-from shardcore.teaching.lessons.lesson import Answer
 from shardscope.__main__ import main
-from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.drop_targets import DropTarget
 from shardscope.shell.main_window import MainWindow
-from tests.app.display.teaching_eyes import KINDS, on_screen, place_of, taught
 
 KEY = 1
 """The column of the key: there always."""
@@ -41,7 +46,6 @@ def state() -> dict[str, Any]:
     if shown is None:
         return {"title": ""}
     session = shown.session
-    sandbox, player = shown.sandbox_shell.sandbox, shown.panels.panel(LessonPanel).player
     span, walk = session.selection.span, session.lookup.walk
     focus, sheet = QApplication.focusWidget(), QApplication.activeModalWidget()
     return {
@@ -59,31 +63,15 @@ def state() -> dict[str, Any]:
         "looked_up": walk.key,
         "search": shown.hex.search.status.text(),
         "results": "\n".join(notice.toolTip() for notice in shown.notices.all),
-        "sandbox": sandbox.on,
-        "changes": [change.what for change in sandbox.changes],
-        "compared": sandbox.impact is not None,
-        "solved": player.solved,
         "busy": bool(shown.jobs.open_jobs),
-        **_lesson(shown),
-        **taught(shown),
+        "line": _line(focus),
     }
 
 
-def _lesson(shown: MainWindow) -> dict[str, Any]:
-    panel = shown.panels.panel(LessonPanel)
-    player = panel.player
-    question = player.stage.question if player.stage is not None else None
-    rights = [choice.right for choice in question.choices] if question is not None else []
-    typed = question is not None and question.kind in (Answer.NUMBER, Answer.TEXT)
-    return {
-        "lesson": player.lesson.name if player.lesson is not None else "",
-        "lesson_step": player.number,
-        "staged": player.stage is not None and not player.trouble,
-        "asks": question is not None,
-        "choices": [rights.index(False), rights.index(True)] if rights else [-1, -1],
-        "typed": player.stage.scene.fill(question.answer) if typed and player.stage is not None and question else "",
-        "verdict": panel.question.verdict.text(),
-    }
+def _line(focus: QWidget | None) -> str:
+    if isinstance(focus, QComboBox):
+        return focus.currentText() if focus.isEditable() else ""
+    return focus.text() if isinstance(focus, QLineEdit) else ""
 
 
 def where(part: str) -> dict[str, Any]:
@@ -91,8 +79,6 @@ def where(part: str) -> dict[str, Any]:
     if shown is None:
         return {}
     kind, _, name = part.partition(":")
-    if kind in KINDS:
-        return place_of(shown, kind, name)
     if kind == "byte":
         view = shown.hex.view
         return _middle(view.viewport(), view.state.byte_rect(int(name)).toRect())
@@ -100,9 +86,6 @@ def where(part: str) -> dict[str, Any]:
         table = shown.objects.table
         place = table.visualRect(table.objects.index(int(name), KEY))
         return _middle(table.viewport(), QRect(place.left(), place.top(), 60, place.height()))
-    if kind == "choice":
-        rings = shown.panels.panel(LessonPanel).question.findChildren(QRadioButton)
-        return _middle(rings[int(name)], rings[int(name)].rect()) if int(name) < len(rings) else {}
     if kind == "drop":
         places = shown.drop_places
         return _middle(places, places.rect_of(DropTarget[name]).toRect()) if places.isVisible() else {}
@@ -113,7 +96,7 @@ def where(part: str) -> dict[str, Any]:
         found = [one for one in buttons if name in (one.text().replace("&", ""), one.toolTip().partition(" (")[0])]
     else:
         found = top.findChildren(QWidget, part)
-    seen = [on_screen(one, one.rect()) for one in found if one.isVisible() and one.isEnabled()]
+    seen = [_on_screen(one, one.rect()) for one in found if one.isVisible() and one.isEnabled()]
     return next((place for place in seen if "x" in place), next(filter(None, seen), {}))
 
 
@@ -122,6 +105,34 @@ def _middle(widget: QWidget, place: QRect) -> dict[str, Any]:
         return {}
     point = widget.mapToGlobal(QPoint(place.center()))
     return {"x": point.x(), "y": point.y()}
+
+
+def _around(widget: QWidget | None) -> Iterator[QWidget]:
+    while widget is not None:
+        yield widget
+        widget = widget.parentWidget()
+
+
+def _on_screen(widget: QWidget, place: QRect) -> dict[str, Any]:
+    if not widget.isVisible():
+        return {}
+    middle = place.center()
+    point = widget.mapToGlobal(middle)
+    # What is inside a part covers it: the region of a list that is full of cards is empty.
+    top = QApplication.widgetAt(point)
+    if widget.visibleRegion().contains(middle) or (top is not None and widget.isAncestorOf(top)):
+        return {"x": point.x(), "y": point.y()}
+    for area in _around(widget):
+        if isinstance(area, QAbstractScrollArea) and area.verticalScrollBar().maximum() > 0:
+            port = area.viewport()
+            inside = port.mapFromGlobal(widget.mapToGlobal(middle))
+            # A port that is full of parts has no region of its own either.
+            seen = port.visibleRegion().boundingRect() or port.rect()
+            hub = port.mapToGlobal(seen.center())
+            there = QApplication.widgetAt(hub)
+            if not port.rect().contains(inside) and there is not None and (there is port or port.isAncestorOf(there)):
+                return {"wheel": [hub.x(), hub.y(), 4 if inside.y() < 0 else 5]}
+    return {}
 
 
 def picture(path: str) -> dict[str, Any]:

@@ -64,9 +64,6 @@ class Person:
             time.sleep(BLINK)
         return place["x"], place["y"]
 
-    def sees(self, part: str) -> bool:
-        return bool(self.ask(f"where {part}").get("x"))
-
     def look(self, name: str) -> None:
         if name != "stuck":
             self.until(lambda state: not state["busy"], "rest")
@@ -77,11 +74,6 @@ class Person:
 
     def click(self, part: str) -> None:
         self.mouse.click(*self.find(part))
-
-    def hover(self, part: str) -> None:
-        x, y = self.find(part)
-        self.mouse.go(x + 1, y)
-        self.mouse.go(x, y)
 
     def take_focus(self, title: str = "Shardscope$") -> None:
         for _ in range(TRIES):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from PySide6.QtWidgets import QScrollBar
 from pytestqt.qtbot import QtBot
 
 from shardcore import Cancelled
+from shardscope.session.display_text import pace_text
 from shardscope.session.jobs import Job, JobPriority, Jobs, JobState, Pool, Rate
 from shardscope.widgets.deferred_signals import Debounce
 
@@ -231,3 +234,13 @@ def test_a_rate_is_smoothed_and_falls_without_progress() -> None:
     assert rate.now(60) < 1
     rate.add(5, 61)
     assert rate.now(61) == 0, "another phase"
+
+
+def test_the_pace_is_that_of_a_running_job_after_its_first_second() -> None:
+    now, rate = time.monotonic(), Rate()
+    for second in range(5):
+        rate.add(1000 * second, now - 5 + second)
+    job = SimpleNamespace(rate=rate, state=JobState.RUNNING, unit="byte", total_amount=9000, done_amount=4000)
+    for started, state, shown in ((now, job.state, ""), (now - 5, job.state, "left"), (0, JobState.DONE, "")):
+        job.started, job.state = started, state
+        assert pace_text(job)[-4:] == shown

@@ -70,6 +70,7 @@ def test_two_places_over_an_open_file(window: MainWindow, qtbot: QtBot, data: Pa
     shard = window.session.shard
     dropped = tmp_path / "dropped"
     dropped.write_bytes(shard.read(shard.objects.ref(0)))
+    assert window.acceptDrops()
     drag = Dragging(window, mime_of(dropped))
     drag.to(QPoint(600, 400))
     assert window.drop_places.places == (DropTarget.OPEN, DropTarget.SEEK)

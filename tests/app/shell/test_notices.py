@@ -97,6 +97,9 @@ def test_an_extraction_is_shown_at_once_and_can_be_cancelled(shown: MainWindow, 
     job = extract_to(shown.objects.actions_, tmp_path / "out")
     assert job is not None
     assert shown.notices.text.startswith("Extracting to ")
+    shown.notices.all[0].set_text("")
+    shown.session.jobs.changed.emit(job)
+    assert shown.notices.text.startswith("Extracting to "), "its progress"
     assert [button.text() for button in shown.notices.buttons] == ["Cancel"]
     shown.notices.button.click()
     settle(shown, 60)
@@ -229,7 +232,7 @@ def test_quitting_asks_while_files_are_written_and_follows_once_they_are(
     hold = threading.Event()
 
     def work(_: Job) -> None:
-        hold.wait(20)
+        hold.wait(60)
         if not succeeds:
             raise ShardError("the disk is full")
 

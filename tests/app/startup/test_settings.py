@@ -99,7 +99,9 @@ def test_an_invalid_file_is_renamed_and_reported(tmp_path: Path, text: str) -> N
     assert (Settings(path).theme, len(told)) == ("dark", 1)
 
 
-@pytest.mark.parametrize("value", ["[[[]], {}, 1]", '{"a": [{}]}', "-1", "1e999", "1" + "0" * 400, '"\\ud800"', "null"])
+@pytest.mark.parametrize(
+    "value", ["[[[]], {}, 1]", '{"a": [{}]}', "-1", "0.0", "1e999", "1" + "0" * 400, '"\\ud800"', "null"]
+)
 def test_values_of_another_kind_are_those_of_the_first_start(tmp_path: Path, value: str) -> None:
     stored = [name for name, one in vars(Settings).items() if hasattr(one, "__set_name__")]
     path, names = tmp_path / "s.json", ["theme", *stored]
@@ -107,8 +109,7 @@ def test_values_of_another_kind_are_those_of_the_first_start(tmp_path: Path, val
     path.write_text("{" + ", ".join(f'"{key}": {value}' for key in keys) + "}")
     settings, empty = Settings(path), Settings(tmp_path / "none.json")
     assert [type(getattr(settings, name)) for name in names] == [type(getattr(empty, name)) for name in names]
-    assert settings.layout("state") is None
-    assert settings.lesson_step("small") == -1
+    assert (settings.layout("state"), settings.lesson_step("small"), settings.zoom) == (None, -1, 1.0)
     assert not settings.is_lesson_done("small")
     assert not any(settings.columns("swh").values())
 
@@ -141,4 +142,3 @@ def test_the_collector_works_again_after_the_start() -> None:
     with pytest.raises(ImportError), quick_start():
         raise ImportError("a library that Qt needs is missing")
     assert gc.isenabled()
-    gc.unfreeze()

@@ -169,7 +169,7 @@ def test_silence_is_ended(server: SingleWindow, name: str, qtbot: QtBot, monkeyp
     for guest in guests:
         guest.connectToServer(name)
     idle = QLocalSocket.LocalSocketState.UnconnectedState
-    qtbot.waitUntil(lambda: sum(guest.state() is not idle for guest in guests) <= MOST_GUESTS, timeout=5_000)
+    qtbot.waitUntil(lambda: sum(guest.state() is not idle for guest in guests) <= MOST_GUESTS)
     qtbot.waitUntil(lambda: all(guest.state() is idle for guest in guests))
 
 

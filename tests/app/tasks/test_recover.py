@@ -44,7 +44,7 @@ def test_a_search_goes_on_in_the_background_while_another_tab_is_shown(
 
     def held(*given: Any, **named: Any) -> Salvage:
         given[2](3 << 31, 5 << 31)  # more than the range of a progress bar
-        assert gate.wait(20)
+        assert gate.wait(60)
         return salvage(*given, **named)
 
     monkeypatch.setattr(OpenRequest, "salvage", held)

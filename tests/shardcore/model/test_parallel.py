@@ -40,7 +40,7 @@ def test_failures_and_stops_end_the_rest() -> None:
 
     def work(number: int) -> None:
         if number == 0:
-            begun.wait(5)
+            begun.wait(60)
             raise ValueError("no")
         begun.set()
         try:

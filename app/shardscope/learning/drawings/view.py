@@ -234,7 +234,8 @@ class DrawingView(QGraphicsView):
         self._stops: tuple[Stop, ...] = ()
         self._stop = -1
         self._drag: tuple[Grip, float] | None = None
-        self._by_keyboard = False
+        self._by_keyboard = self._narrowed = False
+        self._placed_size = QSize()
         scene = QGraphicsScene(self)
         scene.addItem(self._paper)
         self.setScene(scene)
@@ -323,7 +324,12 @@ class DrawingView(QGraphicsView):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if self.fits or event.size().width() != event.oldSize().width():
+        same, change = self.size() == self._placed_size, event.size().width() - event.oldSize().width()
+        # A drawing may be lower where it is narrower: its scroll bar would come and go for ever.
+        if same and change > 0 and self._narrowed:
+            return
+        self._placed_size, self._narrowed = self.size(), same and change < 0
+        if self.fits or change:
             self._again.start()
 
     def changeEvent(self, event: QEvent) -> None:

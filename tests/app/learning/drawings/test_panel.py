@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QSlider
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QFileDialog, QLineEdit, QSlider
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
-from shardcore.model.drawing import STEP
+from shardcore.model.drawing import STEP, Drawing
 from shardcore.teaching import resource_paths
+from shardcore.teaching.drawing.layout import placed
+from shardcore.teaching.drawing.picture import Picture
+from shardscope.learning.drawings import view as view_module
 from shardscope.learning.drawings.panel import DrawingPanel
+from shardscope.learning.drawings.view import DrawingView
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
-from tests.app.conftest import open_in
+from tests.app.conftest import open_in, visible
+from tests.shardcore.teaching.drawing.gallery import tape
 
 LEFT = Qt.MouseButton.LeftButton
 HEAD, TAIL = 1, 2
@@ -43,6 +50,23 @@ def test_seen_when_wanted(qtbot: QtBot, session: Session, bytes_: HexPanel) -> N
     assert not bytes_.tabs._drawing
     assert not panel.isVisible()
     assert not bytes_.actions_.drawing.isEnabled()
+
+
+def test_a_scroll_bar_does_not_come_and_go_for_ever(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A drawing that is too high, and fits where it is narrower by the bar, as some are, is placed three times."""
+    widths = list[int]()
+
+    def low_where_narrow(drawing: Drawing, width: int, measure: Any) -> Picture:
+        widths.append(width)
+        return replace(placed(drawing, width, measure), height=500 if width == 400 else 300)
+
+    monkeypatch.setattr(view_module, "placed", low_where_narrow)
+    view = visible(qtbot, DrawingView(), 400, 400)
+    view.show_drawing(tape())
+    qtbot.waitUntil(lambda: min(widths) < 400 and not view.verticalScrollBar().isVisible())
+    for _ in range(20):
+        QApplication.processEvents()
+    assert len(widths) <= 3
 
 
 def test_both_ways(qtbot: QtBot, session: Session, bytes_: HexPanel, panel: DrawingPanel) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from shardcore import DiffKind, Span
 from shardscope.session.jobs import Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
+from shardscope.views.diff import diff_jobs
 from shardscope.views.diff.window import KEY, CompareShards, DiffObjectModel, DiffWindow
 
 SAMPLES = Path("resources/samples")
@@ -103,6 +105,20 @@ def test_chips_count_and_filter(settle: Settle, compare: Compare, first: Path, s
     settle()
     keys = [window.objects.text(row, KEY) for row in range(4)]
     assert keys == ["k30", "k10", "new", "k40 → other"]
+
+
+def test_what_was_opened_is_closed_when_it_cannot_be_compared(
+    monkeypatch: pytest.MonkeyPatch, compare: Compare, first: Path, second: Path
+) -> None:
+    opened = list[Any]()
+
+    def fail(*shards: object, **_: object) -> None:
+        opened.extend(shards)
+        raise shardcore.ShardError("no")
+
+    monkeypatch.setattr(diff_jobs, "diff", fail)
+    compare(first, second)
+    assert [shard.closed for shard in opened] == [True, True]
 
 
 def test_next_moves_both_sides(qtbot: QtBot, settle: Settle, compare: Compare, first: Path, second: Path) -> None:

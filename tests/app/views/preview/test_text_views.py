@@ -115,6 +115,7 @@ def test_places_are_right_after_characters_beyond_the_first_plane(rig: PreviewRi
     cursor.setPosition(tokens[-1][0])
     cursor.setPosition(tokens[-1][1], cursor.MoveMode.KeepAnchor)
     assert cursor.selectedText() == "import"
+    assert [(one.start, one.length) for one in cursor.block().layout().formats()] == [(0, 6)]
 
 
 # --- JSON ---

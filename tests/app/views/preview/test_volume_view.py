@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 import shardcore
@@ -141,7 +142,7 @@ def test_a_voxel_has_its_bytes(form: str, panel: PreviewPanel, session: Session,
     qtbot.mouseMove(view.plane, view.plane.place_of(3, 2))
     qtbot.waitUntil(lambda: bool(session.lookup.highlights))
     assert session.lookup.highlights[0].span == view.found.grid.locate(view.slice.index_of(3, 2)).span
-    view.plane.pointed.emit(-1, -1)
+    QApplication.sendEvent(view.plane, QEvent(QEvent.Type.Leave))
     qtbot.waitUntil(lambda: not session.lookup.highlights)
     click(view, qtbot, 13, 2)
     assert selected_bytes(session) == array[13, 2, 1].tobytes()
