@@ -31,6 +31,8 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help=f"replace the tables in {PAGE.relative_to(ROOT)}")
     given = parser.parse_args()
     rows = [row for row in ROWS if not given.name or any(name in row.name for name in given.name)]
+    if not rows or (given.write and (given.name or given.quick)):
+        parser.error("no row has such a name" if not rows else "--write needs all rows")
     memory = Path("/dev/shm")
     in_memory = memory.is_dir() and shutil.disk_usage(memory).free > ROOM
     found = list[Measured]()

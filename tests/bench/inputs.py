@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 MIB = 1 << 20
 SPEC = sharding("murmurhash3_x86_128", 9, 0, "gzip")
 WANTED = 1_000
-"""Random keys of `keys_of`."""
+"""Values that are read by key."""
 
 
 def contents(count: int) -> Iterator[bytes]:
@@ -30,14 +30,16 @@ def content(number: int) -> bytes:
     return b"object %d " % number * (1 + number % 7)
 
 
-def values(count: int) -> dict[int, bytes]:
-    """Return random 64-bit keys with values that compress a little."""
+def numbers() -> Iterator[int]:
+    """Yield 64-bit numbers, as random keys; always the same."""
     dice = random.Random(17)
-    return {dice.getrandbits(64): b"skeleton %d " % number * (1 + number % 9) for number in range(count)}
+    while True:
+        yield dice.getrandbits(64)
 
 
-def keys_of(count: int) -> list[int]:
-    return random.Random(3).sample(list(values(count)), min(WANTED, count))
+def values(count: int) -> dict[int, bytes]:
+    """Return random keys with values that compress a little."""
+    return {key: b"skeleton %d " % n * (1 + n % 9) for n, key in zip(range(count), numbers(), strict=False)}
 
 
 def shuffled(keys: Iterable[str]) -> list[str]:

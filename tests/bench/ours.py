@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from itertools import islice
 from typing import Any
 
 import shardcore
-from tests.bench.inputs import SPEC, contents, keys_of, shuffled, values
+from tests.bench.inputs import SPEC, WANTED, contents, numbers, shuffled, values
 
 
 def by_key(path: str) -> None:
@@ -39,9 +40,9 @@ def list_skeletons(folder: str) -> None:
         assert shard.objects.keys[:]
 
 
-def random_skeletons(folder: str, count: str) -> None:
+def random_skeletons(folder: str) -> None:
     with shardcore.open(f"{folder}/0.shard") as shard:
-        for key in keys_of(int(count)):
+        for key in islice(numbers(), WANTED):
             assert shard[key]
 
 

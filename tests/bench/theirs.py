@@ -8,14 +8,15 @@ import struct
 import sys
 import warnings
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tests.bench.inputs import SPEC, contents, keys_of, shuffled, values
+from tests.bench.inputs import SPEC, WANTED, contents, numbers, shuffled, values
 
 SLOT, LENGTH = struct.Struct(">32sQ"), struct.Struct(">Q")
 INDEX = 64
-"""Offset of the position of the index in the header, which its size follows."""
+"""Offset of the header's `index_position`; `index_size` follows."""
 
 
 def swh_objects(path: str) -> Iterator[tuple[str, bytes]]:
@@ -165,9 +166,9 @@ def list_skeletons(folder: str) -> None:
         int.from_bytes(key, "big")
 
 
-def random_skeletons(folder: str, count: str) -> None:
+def random_skeletons(folder: str) -> None:
     store = tensorstore(folder)
-    for key in keys_of(int(count)):
+    for key in islice(numbers(), WANTED):
         assert store.read(key.to_bytes(8, "big")).result().value
 
 
@@ -239,13 +240,13 @@ def upload(source: str, target: str) -> None:
     hf_xet().upload_files([source], f"local://{Path(target).resolve()}", None, None, None, "model")
 
 
-def window() -> None:
+def window(title: str) -> None:
     from PySide6.QtCore import QTimer
     from PySide6.QtWidgets import QApplication, QLabel, QMainWindow
 
     application = QApplication([])
     window = QMainWindow()
-    window.setCentralWidget(QLabel("Hello"))
+    window.setCentralWidget(QLabel(title))
     window.resize(1440, 900)
     window.show()
     QTimer.singleShot(0, window.close)
