@@ -16,7 +16,7 @@ from statistics import median
 from tests.bench.inputs import ROOT, content
 from tests.bench.rows import Row
 
-ENOUGH = 20.0
+ENOUGH = 12.0
 """Seconds after which a row begins no further round."""
 SHORT = 2.0
 """Seconds below which a first round is not counted."""

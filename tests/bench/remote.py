@@ -17,8 +17,9 @@ import shardcore
 from shardcore.shards.shard import Shard
 from shardcore.sources.remote.options import RemoteOptions
 from tests.bench.figures import Figure, best_of, report
-from tests.bench.inputs import SPEC, skeletons
+from tests.bench.inputs import SPEC, values
 from tests.bench.sparse_swh import sparse_pieces
+from tests.bench.theirs import tensorstore
 from tests.remote.bills import AFTER_OPENING, HUGE, Bill, bills
 from tests.remote.servers import RangeServer
 
@@ -100,12 +101,17 @@ def parallel() -> Iterator[Figure]:
 
 def listing() -> Iterator[Figure]:
     """200,000 keys of one neuroglancer shard, beside tensorstore over the same server; without and with the latency."""
+    import tensorstore as ts
+
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        skeletons(folder / "skeletons", KEYS)
+        store = tensorstore(name)
+        with ts.Transaction() as transaction:
+            inside = store.with_transaction(transaction)
+            for key, data in values(KEYS).items():
+                inside[key.to_bytes(8, "big")] = data
         for latency in (0.0, LATENCY):
             with RangeServer(latency=latency) as server:
-                url = server.put_folder("/skeletons", folder / "skeletons")
+                url = server.put_folder("/skeletons", Path(name))
 
                 def ours(url: str = url) -> None:
                     # Both are told the specification, and ask for no `info`.
