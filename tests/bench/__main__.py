@@ -10,8 +10,7 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench.inputs import ROOT
-from tests.bench.measure import ENOUGH, Measured, measure
+from tests.bench.measure import ENOUGH, ROOT, Measured, measure
 from tests.bench.rows import ROWS
 
 PAGE = ROOT / "docs" / "performance.md"

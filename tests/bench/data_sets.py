@@ -15,7 +15,8 @@ from pathlib import Path
 
 import shardcore
 from shardcore.formats.des.routing import Route
-from tests.bench.figures import Figure, report, sharding
+from tests.bench.figures import Figure, report
+from tests.bench.inputs import sharding
 from tests.remote.servers import StoreServer
 
 LATENCY = 0.05

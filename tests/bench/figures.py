@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +48,3 @@ def best_of(repeats: int, work: Callable[[], object]) -> float:
         work()
         times.append(time.perf_counter() - began)
     return min(times)
-
-
-def sharding(
-    hash: str, minishard_bits: int, shard_bits: int, data_encoding: str = "raw", *, index: str = "gzip", shift: int = 0
-) -> dict[str, Any]:
-    """Return the sharding specification of a neuroglancer data set."""
-    return {
-        "@type": "neuroglancer_uint64_sharded_v1",
-        "preshift_bits": shift,
-        "hash": hash,
-        "minishard_bits": minishard_bits,
-        "shard_bits": shard_bits,
-        "minishard_index_encoding": index,
-        "data_encoding": data_encoding,
-    }

@@ -1,20 +1,34 @@
-"""Inputs of the rows: `python -m tests.bench.inputs NAME COUNT PATH` writes one. Equal arguments give equal bytes."""
+"""Inputs of the rows: `python -m tests.bench.inputs NAME COUNT PATH` writes one. Equal arguments give equal bytes.
+
+Imports are inside the functions, also in `theirs.py`: what a program does not need must not count.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import random
-import shutil
 import sys
-import warnings
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
 
-from tests.bench.figures import sharding
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
 
-ROOT = Path(__file__).parents[2]
+
+def sharding(
+    hash: str, minishard_bits: int, shard_bits: int, data_encoding: str = "raw", *, index: str = "gzip", shift: int = 0
+) -> dict[str, Any]:
+    """Return the sharding specification of a neuroglancer data set."""
+    return {
+        "@type": "neuroglancer_uint64_sharded_v1",
+        "preshift_bits": shift,
+        "hash": hash,
+        "minishard_bits": minishard_bits,
+        "shard_bits": shard_bits,
+        "minishard_index_encoding": index,
+        "data_encoding": data_encoding,
+    }
+
+
 MIB = 1 << 20
 SPEC = sharding("murmurhash3_x86_128", 9, 0, "gzip")
 WANTED = 1_000
@@ -32,6 +46,8 @@ def content(number: int) -> bytes:
 
 def numbers() -> Iterator[int]:
     """Yield 64-bit numbers, as random keys; always the same."""
+    import random
+
     dice = random.Random(17)
     while True:
         yield dice.getrandbits(64)
@@ -44,16 +60,22 @@ def values(count: int) -> dict[int, bytes]:
 
 def shuffled(keys: Iterable[str]) -> list[str]:
     """Return keys in another order, always the same."""
+    import random
+
     found = list(keys)
     random.Random(2).shuffle(found)
     return found
 
 
 def sample(path: Path, count: int) -> None:
-    shutil.copy(ROOT / "resources/samples/swh/small.shard", path)
+    from pathlib import Path
+
+    path.write_bytes((Path(__file__).parents[2] / "resources/samples/swh/small.shard").read_bytes())
 
 
 def swh(path: Path, count: int) -> None:
+    import hashlib
+
     from swh.shard import ShardCreator
 
     with ShardCreator(str(path), count) as writer:
@@ -63,6 +85,8 @@ def swh(path: Path, count: int) -> None:
 
 def des(path: Path, count: int) -> None:
     """Write uids of 64 digits without compression, as converting a swh shard does."""
+    import hashlib
+
     import shardcore
 
     with shardcore.create(path, format="des", codec="none") as writer:
@@ -72,6 +96,8 @@ def des(path: Path, count: int) -> None:
 
 def skeletons(path: Path, count: int) -> None:
     """Write one neuroglancer shard with its info, by cloud-volume."""
+    import json
+
     from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
 
     path.mkdir()
@@ -92,6 +118,8 @@ def chunks(path: Path, megabytes: int) -> None:
 
 def files(path: Path, count: int) -> None:
     """Write small files, 1,000 in each folder, and their manifest for `pack`."""
+    import json
+
     names = [f"{number // 1000}/{number}" for number in range(count)]
     for number, name in enumerate(names):
         (path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -108,6 +136,8 @@ def walk(path: Path, megabytes: int) -> None:
 
 
 def noise(path: Path, megabytes: int) -> None:
+    import random
+
     dice = random.Random(4)
     with path.open("wb") as file:
         for _ in range(megabytes):
@@ -132,6 +162,8 @@ def zeros(path: Path, megabytes: int) -> None:
 
 def xet(path: Path, count: int) -> None:
     """Upload small files to a local store of hf-xet; `links` in it has their hashes and sizes."""
+    import warnings
+
     import hf_xet
 
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -161,4 +193,6 @@ def volume(path: Path, count: int) -> None:
 
 
 if __name__ == "__main__":
+    from pathlib import Path
+
     globals()[sys.argv[1]](Path(sys.argv[3]), int(sys.argv[2]))

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from tests.bench.inputs import ROOT, content
+from tests.bench.inputs import content
 from tests.bench.rows import Row
 
+ROOT = Path(__file__).parents[2]
 ENOUGH = 12.0
 """Seconds after which a row begins no further round."""
 SHORT = 2.0

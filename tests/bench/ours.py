@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from itertools import islice
-from typing import Any
 
 import shardcore
 from tests.bench.inputs import SPEC, WANTED, contents, numbers, shuffled, values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def by_key(path: str) -> None:
@@ -24,12 +26,16 @@ def by_row(path: str) -> None:
 
 
 def write_des(path: str, count: str) -> None:
+    import hashlib
+
     with shardcore.create(path, format="des", codec="none") as writer:
         objects = list(contents(int(count)))
         writer.add_many([hashlib.sha256(data).hexdigest() for data in objects], objects)
 
 
 def write_swh(path: str, count: str) -> None:
+    import hashlib
+
     with shardcore.create(path, format="swh") as writer:
         objects = list(contents(int(count)))
         writer.add_many([hashlib.sha256(data).digest() for data in objects], objects)
@@ -79,16 +85,15 @@ def hash_files(path: str) -> None:
 
 
 def window(*arguments: str) -> None:
-    """Run `shardscope` until its window was shown."""
+    """Run `shardscope` until its window was painted."""
     import shardscope.__main__ as program
+    from tests.bench.theirs import close_when_painted
 
     collect = program.collect_on_this_thread
 
     def shown(window: Any) -> None:
-        from PySide6.QtCore import QTimer
-
         collect(window)
-        QTimer.singleShot(0, window.close)
+        close_when_painted(window)
 
     program.collect_on_this_thread = shown
     program.main([*arguments])

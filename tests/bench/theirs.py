@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import struct
 import sys
-import warnings
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
-from typing import Any
 
 from tests.bench.inputs import SPEC, WANTED, contents, numbers, shuffled, values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SLOT, LENGTH = struct.Struct(">32sQ"), struct.Struct(">Q")
 INDEX = 64
@@ -54,7 +53,7 @@ class DesFile:
     """Writer of DES by a loop with `struct`, without compression."""
 
     def __init__(self, path: str) -> None:
-        self._file = Path(path).open("wb")  # noqa: SIM115 - `close` closes it
+        self._file = open(path, "wb")  # noqa: SIM115 - `close` closes it
         self._file.write(b"DES2\2\0\0\0")
         self._at = 8
         self._entries: dict[str, bytes] = {}
@@ -94,6 +93,8 @@ def list_des(path: str) -> None:
 
 
 def write_des(path: str, count: str) -> None:
+    import hashlib
+
     writer = DesFile(path)
     for data in contents(int(count)):
         writer.add(hashlib.sha256(data).hexdigest(), data)
@@ -111,6 +112,8 @@ def convert(source: str, target: str, verify: str = "") -> None:
 
 
 def extract(source: str, target: str) -> None:
+    from pathlib import Path
+
     Path(target).mkdir()
     for key, data in swh_objects(source) if source.startswith("swh") else des_objects(source):
         with open(f"{target}/{key}", "wb") as file:
@@ -119,7 +122,8 @@ def extract(source: str, target: str) -> None:
 
 def rows_of(path: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of `ls --json`, always the same dictionary: the index and sizes by `struct`."""
-    data = Path(path).read_bytes()
+    with open(path, "rb") as file:
+        data = file.read()
     start, size = struct.unpack_from(">QQ", data, INDEX)
     row: dict[str, Any] = {"key": "", "kind": "object", "state": "live", "size": 0, "stored_size": 0}
     row |= {"start": 0, "stop": 0, "codec": "none", "shard": ""}
@@ -132,10 +136,14 @@ def rows_of(path: str) -> Iterator[dict[str, Any]]:
 
 
 def dumps(path: str) -> None:
+    import json
+
     sys.stdout.writelines(json.dumps(row) + "\n" for row in rows_of(path))
 
 
 def write_swh(path: str, count: str) -> None:
+    import hashlib
+
     from swh.shard import ShardCreator
 
     with ShardCreator(path, int(count)) as writer:
@@ -144,6 +152,10 @@ def write_swh(path: str, count: str) -> None:
 
 
 def pack_swh(manifest: str, target: str) -> None:
+    import hashlib
+    import json
+    from pathlib import Path
+
     from swh.shard import ShardCreator
 
     folder = Path(manifest).parent
@@ -155,6 +167,8 @@ def pack_swh(manifest: str, target: str) -> None:
 
 
 def tensorstore(folder: str) -> Any:
+    from pathlib import Path
+
     import tensorstore as ts
 
     base = {"driver": "file", "path": f"{Path(folder).resolve()}/"}
@@ -172,21 +186,25 @@ def random_skeletons(folder: str) -> None:
         assert store.read(key.to_bytes(8, "big")).result().value
 
 
-def synthesize(folder: Path, labels: dict[int, bytes]) -> None:
+def synthesize(folder: str, labels: dict[int, bytes]) -> None:
+    from pathlib import Path
+
     from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
 
-    folder.mkdir()
+    Path(folder).mkdir()
     for name, data in ShardingSpecification.from_dict(dict(SPEC)).synthesize_shards(labels).items():
-        (folder / name).write_bytes(data)
+        Path(folder, name).write_bytes(data)
 
 
 def write_skeletons(folder: str, count: str) -> None:
-    synthesize(Path(folder), values(int(count)))
+    synthesize(folder, values(int(count)))
 
 
 def pack_chunks(source: str, folder: str, verify: str = "") -> None:
+    from pathlib import Path
+
     labels = {int(path.name): path.read_bytes() for path in Path(source).iterdir()}
-    synthesize(Path(folder), labels)
+    synthesize(folder, labels)
     if verify:
         store = tensorstore(folder)
         for key, data in labels.items():
@@ -194,6 +212,8 @@ def pack_chunks(source: str, folder: str, verify: str = "") -> None:
 
 
 def slices(folder: str, count: str) -> None:
+    from pathlib import Path
+
     from cloudvolume import CloudVolume
 
     volume = CloudVolume(f"file://{Path(folder).resolve()}", progress=False, cache=False, lru_bytes=0)
@@ -224,6 +244,8 @@ def pack_blp(source: str, target: str) -> None:
 
 
 def hf_xet() -> Any:
+    import warnings
+
     warnings.simplefilter("ignore", DeprecationWarning)
     import hf_xet
 
@@ -232,16 +254,32 @@ def hf_xet() -> Any:
 
 def hash_files(path: str) -> None:
     """Chunk and hash a file, or all files of a folder."""
+    from pathlib import Path
+
     files = Path(path).iterdir() if Path(path).is_dir() else [path]
     print(len(hf_xet().hash_files(list(map(str, files)))))
 
 
 def upload(source: str, target: str) -> None:
+    from pathlib import Path
+
     hf_xet().upload_files([source], f"local://{Path(target).resolve()}", None, None, None, "model")
 
 
-def window(title: str) -> None:
+def close_when_painted(window: Any) -> None:
+    """Close a window after it was first painted, which happens when it becomes exposed."""
     from PySide6.QtCore import QTimer
+
+    def check() -> None:
+        if window.windowHandle().isExposed():
+            window.close()
+        else:
+            QTimer.singleShot(0, check)
+
+    QTimer.singleShot(0, check)
+
+
+def window(title: str) -> None:
     from PySide6.QtWidgets import QApplication, QLabel, QMainWindow
 
     application = QApplication([])
@@ -249,7 +287,7 @@ def window(title: str) -> None:
     window.setCentralWidget(QLabel(title))
     window.resize(1440, 900)
     window.show()
-    QTimer.singleShot(0, window.close)
+    close_when_painted(window)
     application.exec()
 
 
