@@ -85,7 +85,7 @@ def growth(one: Measured, folder: Path) -> str:
     """Return processor time per object with several counts, one round each; none that would take a minute."""
     cells, last = [], 0.0
     for n in COUNTS:
-        if n != one.n and last * 10 > 3 * ENOUGH:
+        if n != one.n and last * 10 > 5 * ENOUGH:
             cells.append("")
             continue
         found = one if n == one.n else measure(one.row, folder, n, 1)
