@@ -25,7 +25,7 @@ from shardcore.cli.program import run
 from shardcore.formats.des.routing import Zones
 from shardcore.sources.remote.http import VARIABLES
 from shardcore.sources.remote.s3 import signer_of, store_of
-from tests.bench.figures import sharding
+from tests.bench.inputs import sharding
 from tests.remote.servers import RangeServer, RedirectServer
 from tests.remote.tls import TlsServer, certificate
 from tests.shardcore.formats.des.made import Stored, shard

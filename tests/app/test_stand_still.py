@@ -23,7 +23,7 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
 from shardscope.views.structure.tree import StructureTree
 from tests.app.gui_thread import subclasses
-from tests.bench.figures import sharding
+from tests.bench.inputs import sharding
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
 
 MOST_SECONDS = 30

@@ -12,7 +12,7 @@ import numpy as np
 
 import shardcore
 from shardcore.formats.neuroglancer.morton import encode
-from tests.bench.figures import sharding
+from tests.bench.inputs import sharding
 from tests.samples.damage import overwritten
 from tests.samples.shapes import BITS, VOXEL, Ball, Ring, Tree, mesh_value, skeleton_value, voxels
 from tests.samples.shapes import SIZE as EDGE

@@ -15,7 +15,7 @@ import numpy as np
 import shardcore
 from shardcore import RemoteOptions
 from shardcore.cli.program import run as run_command
-from tests.bench.figures import Figure
+from tests.bench.figures import Figure, report
 from tests.remote.servers import ManyKeysServer, StoreServer
 
 LATENCY, RATE = 0.05, 20e6
@@ -117,3 +117,7 @@ def many_keys() -> Iterator[Figure]:
             assert len(found.members) == KEYS
         yield Figure(f"folder of {KEYS:,}: listings", server.listings, KEYS // 1000 + 2, "requests")
         yield Figure(f"folder of {KEYS:,}: all names", time.perf_counter() - began, 60.0)
+
+
+if __name__ == "__main__":
+    report(run())

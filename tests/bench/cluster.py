@@ -11,7 +11,7 @@ from pathlib import Path
 import shardcore
 from shardcore.shards.shard_tasks import member_count
 from shardcore.shards.task_pool import local_processes
-from tests.bench.figures import Figure
+from tests.bench.figures import Figure, report
 
 LARGE = (8, 32 << 20)
 SMALL = (512, 1 << 10)
@@ -60,3 +60,7 @@ def _shards(folder: Path, count: int, size: int) -> Path:
             for at in range(max(size // len(content), 1)):
                 writer.add(f"{number + 256 * at}", content[: min(len(content), size)], codec="zstd")
     return folder
+
+
+if __name__ == "__main__":
+    report(run())

@@ -14,8 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tests.bench import figures
-from tests.bench.figures import Figure
+from tests.bench.figures import Figure, report
 from tests.bench.sparse_swh import make_sparse
 from tests.remote.bills import HUGE, bills
 from tests.remote.servers import RangeServer
@@ -34,13 +33,19 @@ WORST_MILLISECONDS = 50.0
 
 def run() -> Iterator[Figure]:
     """What `make bench` prints."""
-    figures.application()
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    from PySide6.QtCore import qInstallMessageHandler
+    from PySide6.QtWidgets import QApplication
+
+    qInstallMessageHandler(lambda kind, context, text: None)
+    application = QApplication(["bench"])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "huge.shard"
         make_sparse(path, **HUGE)
         with served() as address:
             for where, uri in (("here", str(path)), ("at 100 ms", address)):
                 yield from scrolled(where, uri, Path(folder))
+    del application
 
 
 def wait(done: Callable[[], bool], seconds: float = 60.0) -> float:
@@ -125,3 +130,7 @@ def gaps_while(step: Callable[[int], Any]) -> list[float]:
     for clock in clocks:
         clock.stop()
     return [1000 * (later - before) for before, later in pairwise(beats)]
+
+
+if __name__ == "__main__":
+    report(run())
