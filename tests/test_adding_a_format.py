@@ -82,7 +82,7 @@ def test_what_needs_no_line_of_the_new_format(house: Path, tmp_path: Path, capsy
         (["trace", file, "last", "--cold"], "request"),
         (["explain", file, "9", "--leads"], "name"),
         (["recover", file, "--plan"], "intact"),
-        (["draw", file], "no drawings"),
+        (["draw", file], "record"),
     ):
         assert run(command) == 0, command
         printed = capsys.readouterr()

@@ -82,8 +82,6 @@ def _list(sketches: tuple[Sketch, ...]) -> None:
         print_line(sketch_label(sketch))
         for control in sketch.controls:
             print_line(f"    --set {control.name}={control.value}  {control.label}: {values_of(control)}")
-    if not sketches:
-        print_line("this file has no drawings without a KEY")
 
 
 def _values(sketch: Sketch, texts: list[str]) -> dict[str, Any]:

@@ -603,7 +603,7 @@ class Shard(ArrayValue, Displayed, ABC):
         Args:
             trace: The lookup to draw; None: drawings that need no lookup.
         """
-        from shardcore.teaching.record_drawing import drawings_of_nodes
+        from shardcore.teaching import drawings_of_nodes
 
         return *self._format_sketches(trace), *drawings_of_nodes(self)
 

@@ -6,14 +6,23 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from shardcore.model.drawing import Item, Tone
+from shardcore.model.drawing import Item, Sketch, Tone
 from shardcore.model.span import Span
+
+if TYPE_CHECKING:
+    from shardcore.shards.shard import Shard
 
 
 def item_of(text: str, span: Span, tone: Tone, doc: str, name: str = "", *, here: bool = False) -> Item:
     """Return an item of a ruler in bytes, drawn at its bytes."""
     return Item(text, (span,), span.start, span.size, tone, doc, name, here)
+
+
+def drawings_of_nodes(shard: Shard) -> tuple[Sketch, ...]:
+    drawn: tuple[Sketch, ...] = import_module(f"{__name__}.record_drawing").drawings_of_nodes(shard)
+    return drawn
 
 
 @cache

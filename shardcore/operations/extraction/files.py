@@ -131,6 +131,7 @@ class Extracted:
         return {"key": self.key, "path": self.path, "size": self.size, "sha256": self.sha256} | self.more()
 
     def more(self) -> dict[str, str]:
+        """Return the other values of the manifest that are not empty."""
         found = {"error": self.error, "part": self.part, "skipped": self.skipped, "state": self.state}
         return {name: value for name, value in found.items() if value}
 
