@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+BATCH = 10_000
+
+
 def by_key(path: str) -> None:
     with shardcore.open(path) as shard:
         for key in shuffled(shard):
@@ -28,17 +31,17 @@ def by_row(path: str) -> None:
 def write_des(path: str, count: str) -> None:
     import hashlib
 
+    objects = contents(int(count))
     with shardcore.create(path, format="des", codec="none") as writer:
-        objects = list(contents(int(count)))
-        writer.add_many([hashlib.sha256(data).hexdigest() for data in objects], objects)
+        while few := list(islice(objects, BATCH)):
+            writer.add_many([hashlib.sha256(data).hexdigest() for data in few], few)
 
 
 def write_swh(path: str, count: str) -> None:
-    import hashlib
-
+    objects = contents(int(count))
     with shardcore.create(path, format="swh") as writer:
-        objects = list(contents(int(count)))
-        writer.add_many([hashlib.sha256(data).digest() for data in objects], objects)
+        while few := list(islice(objects, BATCH)):
+            writer.add_many(None, few)
 
 
 def list_skeletons(folder: str) -> None:

@@ -217,6 +217,10 @@ class SampleCards(QWidget):
         jobs = self._jobs
         if jobs is None or not self.isVisible():
             return
+        if jobs.open_jobs:
+            # The file given at the start is opened first, and hides the page.
+            QTimer.singleShot(SOON_MILLISECONDS, self, self._read_all)
+            return
         self._jobs = None
         for card in self.cards:
             jobs.submit(
