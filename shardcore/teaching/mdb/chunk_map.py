@@ -167,16 +167,17 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
     after, moved = cut.with_inserted(place, NEW)
     figures: list[Ruler] = []
     totals, left_out = [], 0
+    fixed = f"Fixed cuts, every {plural(rule.fixed, 'byte')}"
     ways = (
-        (f"Fixed cuts, every {plural(rule.fixed, 'byte')}", rule.fixed_ends(size), rule.fixed_ends(len(after))),
-        ("Cuts by content", cut.ends, moved),
+        ("fixed", fixed, rule.fixed_ends(size), rule.fixed_ends(len(after))),
+        ("content", "Cuts by content", cut.ends, moved),
     )
-    for what, before, then in ways:
+    for name, what, before, then in ways:
         old = {cut.data[a:b] for a, b in pairwise((0, *before))}
         new = [after[a:b] not in old for a, b in pairwise((0, *then))]
         there = [False] * len(before)
         for when, ends, misses in (("before", before, there), ("after", then, new)):
-            items, start, stop, rest = _pieces(ends, misses, place)
+            items, start, stop, rest = _pieces(ends, misses, place, f"{name} {when}", int(when == "after"))
             if start <= place <= stop:
                 text = "10 bytes inserted here" if when == "before" else "+10"
                 doc = f"10 bytes are inserted at byte {place:,}."
@@ -189,7 +190,9 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
     return Drawing("Insert 10 bytes", tuple(figures), (), caption, more=left_out, what_if=True, legend=_CUTS_LEGEND)
 
 
-def _pieces(ends: Sequence[int], misses: Sequence[bool], place: int) -> tuple[tuple[Item, ...], int, int, int]:
+def _pieces(
+    ends: Sequence[int], misses: Sequence[bool], place: int, name: str, stage: int
+) -> tuple[tuple[Item, ...], int, int, int]:
     """Return the pieces around `place`, the byte range that they cover, and the number of pieces left out."""
     starts = [0, *ends[:-1]]
     at = next((n for n, end in enumerate(ends) if end > place), len(ends) - 1)
@@ -198,7 +201,8 @@ def _pieces(ends: Sequence[int], misses: Sequence[bool], place: int) -> tuple[tu
     for n in range(first, min(first + SHOWN, len(ends))):
         size, miss = ends[n] - starts[n], misses[n]
         doc = f"Piece {n}, {plural(size, 'byte')}: " + ("new, must be stored." if miss else "stored already.")
-        items.append(Item(f"{size:,}", (), starts[n], size, Tone.MISS if miss else Tone.DATA, doc))
+        tone = Tone.MISS if miss else Tone.DATA
+        items.append(Item(f"{size:,}", (), starts[n], size, tone, doc, f"{name} {n}", stage=stage))
     return tuple(items), starts[first], ends[first + len(items) - 1], len(ends) - len(items)
 
 
@@ -485,7 +489,7 @@ def _file(scene: MdbScene, drawn: DrawnFile, at: int, size: int, *, here: bool) 
         doc += f" It is damaged: {fault}."
     name = f"{text[:4]}…" if size else "empty file"
     tone = Tone.MISS if fault else Tone.KEY if here else Tone.METADATA
-    return Item(name, (span,), at, size, tone, doc, here=here)
+    return Item(name, (span,), at, size, tone, doc, f"file {number}", here=here)
 
 
 def _segment_span(scene: MdbScene, segment: int) -> Span:
@@ -526,10 +530,11 @@ def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
     users = piece.users
     one = piece.last == piece.first + 1
     chunks = _chunks_text(piece.first, piece.last)
+    name = f"chunk {chunks} in xorb {piece.xorb}" if piece.span else ""
     spans = ([piece.span] if piece.span else []) + [_segment_span(scene, number) for number in users[:MOST_SPANS]]
     if not len(users):
         doc = f"Chunk {chunks}: no file of this shard uses it."
-        return Item(chunks, tuple(spans), piece.at, piece.size, Tone.EMPTY, doc)
+        return Item(chunks, tuple(spans), piece.at, piece.size, Tone.EMPTY, doc, name)
     noun = "Chunk" if one else "Chunks"
     files = len(set(scene.files_of(users).tolist()))
     doc = (
@@ -540,7 +545,7 @@ def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
     text = f"{chunks} ×{len(users)}" if shared else chunks
     tone = Tone.ONE if shared else Tone.DATA if piece.span else Tone.FAINT
     here = piece.xorb == scene.place[0] and piece.first <= scene.place[1] < piece.last
-    return Item(text, tuple(spans), piece.at, piece.size, tone, doc, here=here)
+    return Item(text, tuple(spans), piece.at, piece.size, tone, doc, name, here=here)
 
 
 def _caption(sums: Sums, elsewhere: bool) -> str:
