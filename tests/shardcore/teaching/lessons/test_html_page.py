@@ -105,9 +105,9 @@ def test_answers_are_those_of_the_lesson() -> None:
 
 def test_a_page_draws_the_step_that_it_names() -> None:
     """A drawing that comes with an answer is that of the step revealed with it, and names of files are as they are."""
-    text = lesson_page(by_name("des-3-from-uid-to-bytes"))
+    text = lesson_page(by_name("des-3-by-hand"))
     named = re.findall(r">Lookup, step \d+, ([^:<]+): .*?<figcaption>([^<]*)<", text, re.DOTALL)
-    assert named == [("Walk", "The walk"), ("Place", "Place"), ("Place", "Place")]
+    assert named == [("Walk", "The walk"), ("Payload", "Payload"), ("Payload", "Payload")]
     assert re.search(r" of 20260105_2A_0000\.des · \d+ bytes?</p>", text)
     assert "\\_" not in text
     titles = re.findall(r"<figcaption>(.*?)</figcaption>", lesson_page(by_name("swh-3-by-hand")))
