@@ -148,8 +148,7 @@ def morton_figure(key: int, grid: Sequence[int], spec: ShardingSpec | None = Non
         for field in fields
         if field.at < len(letters)
     )
-    axes = ", ".join(name for name, _ in AXES[: len(grid)])
-    title = f"The key is a Morton code: from the lowest bit on, the next bit of each of {axes} that has any left"
+    title = "The key is a Morton code: each axis gives its next bit, while it has any"
     return Bits(title, max(len(letters), 1), key, items, letters)
 
 
