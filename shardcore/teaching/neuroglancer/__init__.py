@@ -22,6 +22,7 @@ from shardcore.shards.trace import Fields
 from shardcore.teaching.neuroglancer.key_bits import (
     BitsSketch,
     OpenFiles,
+    cell_drawing,
     cell_figure,
     curve_figure,
     hash_figure,
@@ -33,6 +34,7 @@ from shardcore.teaching.neuroglancer.key_bits import (
 )
 
 if TYPE_CHECKING:
+    from shardcore.formats.neuroglancer.origin import Origin
     from shardcore.model.drawing import Sketch
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.shard import Shard
@@ -100,7 +102,13 @@ def sketches(shard: Shard, trace: Trace | None) -> tuple[Sketch, ...]:
     if not isinstance(shard, NeuroglancerShard):
         return ()
     key = None if trace is None else parse_key(trace.key)
-    return (BitsSketch(shard.origin, key, lambda: shard.file),)
+    return (BitsSketch(shard.origin, key, lambda: shard.file), *_cell_sketch(shard.origin, key))
+
+
+def _cell_sketch(origin: Origin, key: int | None) -> tuple[Sketch, ...]:
+    grid = origin.space.grid
+    drawing = None if key is None or grid is None else cell_drawing(key, grid)
+    return () if drawing is None else (StaticSketch("cell", "Cell", drawing),)
 
 
 def folder_sketches(data_set: DataSet, trace: Trace | None) -> tuple[Sketch, ...]:
@@ -119,7 +127,8 @@ def folder_sketches(data_set: DataSet, trace: Trace | None) -> tuple[Sketch, ...
     if key is None:
         return drawn if inside else ()
     spec = data_set.origin.spec
-    return (*drawn, StaticSketch("files", "Files", route_drawing(spec, spec.place(key), data_set.file_numbers)))
+    files = StaticSketch("files", "Files", route_drawing(spec, spec.place(key), data_set.file_numbers))
+    return (*drawn, *_cell_sketch(data_set.origin, key), files)
 
 
 def _open_files(data_set: NeuroglancerDataSet) -> OpenFiles:
@@ -153,5 +162,6 @@ def _route_figures(fact: KeyRouted, title: str) -> tuple[Shown, ...]:
         return (key_figure(spec, place, (fact.origin.place,) if fact.origin.place is not None else ()),)
     if title == "Drop low bits":
         return (key_figure(spec, place),)
-    mixed = (mixing_figure(place),) if title == "Hash" and spec.hash != IDENTITY else ()
-    return (*mixed, hash_figure(spec, place))
+    if title == "Hash" and spec.hash != IDENTITY:
+        return (mixing_figure(place),)
+    return (hash_figure(spec, place),)

@@ -13,7 +13,7 @@ from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import ENTRY_SIZE, WORDS, pair_span
 from shardcore.formats.neuroglancer.lookup import KeySearched, MinishardLocated, MinishardRead
-from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners, encode
+from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners, decode, encode
 from shardcore.formats.neuroglancer.origin import Origin
 from shardcore.formats.neuroglancer.sharding import HASHES, IDENTITY, KeyLocation, Keys, ShardingSpec, mix
 from shardcore.model.drawing import (
@@ -37,6 +37,8 @@ from shardcore.shards.cache import Once
 MOST_AXES = 10
 CURVE = 4
 """Cells per axis of the drawn part of the Morton curve."""
+CELL_AXES, CODE_DIGITS = 5, 8
+"""Most axes and bits of the drawing of a cell."""
 FILES = 8
 MINISHARDS = 12
 COLUMNS = ((10**15, 2), (10**10, 3), (0, 5))
@@ -98,8 +100,12 @@ def mixing_steps(number: int) -> list[tuple[str, str, int]]:
 
 def mixing_figure(place: KeyLocation) -> Table:
     rows = tuple(
-        (Item(name, tone=Tone.KEY), Item(formula), Item(f"{value:08x}", name=name))
-        for name, formula, value in mixing_steps(place.shifted)
+        (
+            Item(name, tone=Tone.KEY),
+            Item(formula),
+            Item(f"{value:08x}", doc=f"{name} = {formula}.", name=name, stage=at),
+        )
+        for at, (name, formula, value) in enumerate(mixing_steps(place.shifted), 1)
     )
     return Table("Mixing, 32 bits at a time: the hash is the final h2 and h1", ("number", "is", "in hex"), rows)
 
@@ -142,8 +148,7 @@ def morton_figure(key: int, grid: Sequence[int], spec: ShardingSpec | None = Non
         for field in fields
         if field.at < len(letters)
     )
-    axes = ", ".join(name for name, _ in AXES[: len(grid)])
-    title = f"The key is a Morton code: bits of {axes} in turn"
+    title = "The key is a Morton code: each axis gives its next bit, while it has any"
     return Bits(title, max(len(letters), 1), key, items, letters)
 
 
@@ -159,7 +164,8 @@ def curve_figure(cell: Sequence[int], grid: Sequence[int]) -> Cells | None:
         here, stage = (left + x, top + y) == tuple(cell[:2]), rank // 4 + 1
         doc = f"Code {code} is cell {left + x}, {top + y}: one Z of four cells, then the next Z."
         tone = Tone.HIT if here else (Tone.ONE, Tone.TWO, Tone.THREE, Tone.FOUR)[rank // 4 % 4]
-        items.append(Item(str(code), at=y * columns + x, tone=tone, doc=doc, here=here, stage=stage))
+        name = f"cell {left + x}, {top + y}"
+        items.append(Item(str(code), at=y * columns + x, tone=tone, doc=doc, name=name, here=here, stage=stage))
     across, down = tuple(str(left + x) for x in range(columns)), tuple(f"y = {top + y}" for y in range(rows))
     title = "The curve in the plane of x (to the right) and y: a Z of four cells, then the next Z"
     count = columns * rows
@@ -175,6 +181,36 @@ def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
         bits = f"{at:0{width}b}" if width else "no bits"
         rows.append((Item(name, tone=tone), Item(bits), Item(str(at)), Item(f"0 to {length - 1}")))
     return Table("The bits of each axis, collected", ("axis", "bits", "cell", "range"), tuple(rows))
+
+
+def cell_drawing(key: int, grid: Sequence[int]) -> Drawing | None:
+    """Return the drawing *Cell*: the lowest bits of a Morton code, the axis of each, and the cell."""
+    if len(grid) > CELL_AXES:
+        return None
+    try:
+        cell = decode(key, grid)
+    except FormatError:
+        return None
+    curve = curve_figure(cell, grid)
+    if curve is None:
+        return None
+    letters = letters_of(grid)
+    count = min(len(letters), CODE_DIGITS)
+    items = []
+    for bit in range(count):
+        at, (letter, tone) = count - 1 - bit, letters[bit]
+        items.append(Item(str(key >> bit & 1), at=at, doc=f"Bit {bit} of the key.", name=f"bit {bit}"))
+        doc = "From the lowest bit on, each axis gives its next bit; an axis that has none left is passed over."
+        items.append(Item(letter, at=count + at, tone=tone, doc=doc, name=f"axis {bit}", stage=1))
+    names = tuple(str(bit) for bit in reversed(range(count)))
+    part = f"the lowest {count} bits" if count < len(letters) else "its bits"
+    title = f"Key {key}: {part}, numbered from the right"
+    rows = ("bit", "axis")
+    bits = Cells(title, 2 * count, tuple(items), count, numbered=False, column_names=names, row_names=rows)
+    axes = cell_figure(cell, grid)
+    hidden = tuple((row[0], replace(row[1], stage=1), replace(row[2], stage=1), row[3]) for row in axes.rows)
+    caption = f"Key {key} is the cell {', '.join(map(str, cell))}."
+    return Drawing("Cell", (bits, replace(axes, rows=hidden), curve), caption=caption, more=len(letters) - count)
 
 
 def files_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
@@ -227,7 +263,8 @@ def keys_rows(searched: KeySearched, shown: range) -> list[tuple[Item, ...]]:
         before = int(ids[number - 1]) if number else 0
         key = int(ids[number])
         difference = (key - before) % (1 << CODE_BITS)
-        first.append(Item(f"+{difference}", (_word(column, number),), tone=Tone.KEY, doc=f"Stored: {difference}."))
+        stored, doc = (_word(column, number),), f"Stored: {difference}."
+        first.append(Item(f"+{difference}", stored, tone=Tone.KEY, doc=doc, name=f"id {number}"))
         doc = f"{before} + {difference} = {key}" if number else f"The first key, {key}"
         found = len(searched.found) > 0 and number == searched.at
         tone = Tone.HIT if found else Tone.PLAIN
@@ -247,7 +284,8 @@ def places_rows(searched: KeySearched, shown: range) -> list[tuple[Item, ...]]:
         start, size = int(entries.starts[number]), int(entries.sizes[number])
         gap = (start - before) % (1 << CODE_BITS)
         found = len(searched.found) > 0 and number == searched.at
-        gaps.append(Item(f"+{gap}", (_word(offsets, number),), tone=Tone.POINTER, doc=f"Stored: {gap}."))
+        stored, doc = (_word(offsets, number),), f"Stored: {gap}."
+        gaps.append(Item(f"+{gap}", stored, tone=Tone.POINTER, doc=doc, name=f"gap {number}"))
         sum_text = f"{before} + {gap} = {start}."
         tone, name = Tone.HIT if found else Tone.PLAIN, "start" if found else ""
         starts.append(Item(str(start), tone=tone, doc=sum_text, name=name, here=found, stage=stage))
