@@ -235,36 +235,16 @@ _KEY = _u8(
     "key", FieldRole.KEY, "Table key: the first 8 bytes of the hash as one number, the first 16 digits of its text."
 )
 
-FILE_LOOKUP = Record(
-    "file lookup entry",
-    source="reference source, file_lookup",
-    fields=(
-        _KEY,
-        _u4(
-            "index", FieldRole.OFFSET, "Position of the header in 48-byte records from the section's start (file info)."
-        ),
-    ),
-)
 
-_XORB_INDEX = _u4(
-    "index", FieldRole.OFFSET, "Position of the header in 48-byte records from the section's start (xorb info)."
-)
+def _lookup(kind: str, section: str, *more: Field) -> Record:
+    doc = f"Position of the header in 48-byte records from the section's start ({section} info)."
+    fields = (_KEY, _u4("index", FieldRole.OFFSET, doc), *more)
+    return Record(f"{kind} lookup entry", source=f"reference source, {kind}_lookup", fields=fields)
 
-XORB_LOOKUP = Record(
-    "xorb lookup entry",
-    source="reference source, xorb_lookup",
-    fields=(_KEY, _XORB_INDEX),
-)
 
-CHUNK_LOOKUP = Record(
-    "chunk lookup entry",
-    source="reference source, chunk_lookup",
-    fields=(
-        _KEY,
-        _XORB_INDEX,
-        _u4("chunk", FieldRole.NUMBER, "Number of the chunk in that xorb, from 0."),
-    ),
-)
+FILE_LOOKUP = _lookup("file", "file")
+XORB_LOOKUP = _lookup("xorb", "xorb")
+CHUNK_LOOKUP = _lookup("chunk", "xorb", _u4("chunk", FieldRole.NUMBER, "Number of the chunk in that xorb, from 0."))
 
 
 def _live(name: str, role: FieldRole, doc: str) -> Field:
