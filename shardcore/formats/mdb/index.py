@@ -32,7 +32,7 @@ from shardcore.formats.mdb.layout import (
     MdbLayout,
     RecordKind,
     block_fault,
-    file_steps,
+    file_records,
     range_fault,
     section_name,
     size_fault,
@@ -171,31 +171,19 @@ def walk(data: bytes | memoryview, start: int, kind: str) -> WalkedSection:
     count = len(data) // RECORD_SIZE
     data = memoryview(data)[: count * RECORD_SIZE]
     rows = np.frombuffer(data, FILE_HEADER.dtype, count)
-    steps = file_steps(rows) if kind == FILE else 1 + rows["num_entries"].astype(np.int64)
+    flags, entries = (rows[name].astype(np.int64) for name in ("file_flags", "num_entries"))
+    steps = file_records(flags, entries) if kind == FILE else 1 + entries
     steps[(words(rows["file_hash"]) == np.uint64((1 << 64) - 1)).all(axis=1)] = 0
-    headers, at, ended = _follow(steps.tolist())
-    problem = ""
+    headers, at, lengths = list[int](), 0, steps.tolist()
+    while at < count and 0 < lengths[at] <= count - at:
+        headers.append(at)
+        at += lengths[at]
+    ended = at < count and not lengths[at]
+    problem = "" if ended else f"the {section_name(kind)} section has no end mark"
     if not ended and at < count:
-        problem = block_fault(kind, int(steps[at]), count - at)
-    elif not ended:
-        problem = f"the {section_name(kind)} section has no end mark"
+        problem = block_fault(kind, lengths[at], count - at)
     firsts = np.array(headers, np.int64)
     return WalkedSection(start, data, firsts, np.append(firsts[1:], at), at + ended, problem, kind)
-
-
-def _follow(steps: list[int]) -> tuple[list[int], int, bool]:
-    """Return the header positions, the position where the walk stops, and True if there is an end mark (step 0)."""
-    headers: list[int] = []
-    at, count = 0, len(steps)
-    while at < count:
-        step = steps[at]
-        if step == 0:
-            return headers, at, True
-        if at + step > count:
-            break
-        headers.append(at)
-        at += step
-    return headers, at, False
 
 
 # --- from hashes to records -------------------------------------------------------------------------------------
@@ -285,7 +273,6 @@ class MdbIndex:
         self.files = files
         self.xorbs = xorbs
         self._tables: OnceEach[str, tuple[KeyMap, I64]] = OnceEach()
-        self._maps: OnceEach[str, KeyMap] = OnceEach()
 
     @property
     def damage(self) -> FormatError | None:
@@ -441,7 +428,10 @@ class MdbIndex:
         return self._tables.get(kind, lambda: self._table_map(kind))
 
     def _table_map(self, kind: str) -> tuple[KeyMap, I64]:
-        rows, section = self.table_rows(kind), self.section(kind)
+        section = self.section(kind)
+        if kind not in self.layout.tables:
+            return KeyMap.computed(section, kind), np.zeros(0, np.int64)
+        rows = self.table_rows(kind)
         is_header = np.zeros(section.size + 1, bool)
         is_header[section.headers] = True
         records = np.minimum(rows["index"].astype(np.int64), section.size)
@@ -455,9 +445,7 @@ class MdbIndex:
 
     def map_of(self, kind: str) -> KeyMap:
         """Return the key map of a kind of object, from the lookup table or, if there is none, from the section."""
-        if kind in self.layout.tables:
-            return self.table(kind)[0]
-        return self._maps.get(kind, lambda: KeyMap.computed(self.section(kind), kind))
+        return self.table(kind)[0]
 
     @property
     def segment_links(self) -> Links:

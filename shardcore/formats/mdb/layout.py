@@ -522,11 +522,6 @@ def file_records(flags: Any, count: Any) -> Any:
     return 1 + count * (1 + (flags >> 31 & 1)) + (flags >> 30 & 1)
 
 
-def file_steps(headers: NDArray[Any]) -> NDArray[np.int64]:
-    steps: NDArray[np.int64] = file_records(*(headers[name].astype(np.int64) for name in ("file_flags", "num_entries")))
-    return steps
-
-
 def block_fault(what: str, records: int, left: int) -> str:
     """Return an error text if a block of `records` exceeds the `left` records of its section, else ""."""
     if records <= left:

@@ -125,13 +125,6 @@ class FileBlock:
     def entry_span(self, number: int) -> Span:
         return RECORD.span("", self.start + (1 + number) * RECORD_SIZE)
 
-    def range_span(self, number: int) -> Span:
-        return self.entry_span(len(self.segments) + number)
-
-    @property
-    def metadata_span(self) -> Span:
-        return Span("", self.stop - RECORD_SIZE, self.stop)
-
     @property
     def segment_list(self) -> FileSegments:
         return FileSegments(self.segments)
