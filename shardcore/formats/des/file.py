@@ -152,9 +152,7 @@ class DesFile:
         """Raise UsageError if there is no such row, or if it is deleted and deleted objects are not included."""
         if not 0 <= row < len(self.entries):
             raise UsageError(f"there is no row {row} in this shard")
-        if self.deleted:
-            return
-        if self.nothing_deleted:
+        if self.deleted or self.nothing_deleted:
             return
         error = self.sidecar_error
         if isinstance(error, RemoteError):

@@ -248,5 +248,5 @@ def _guess(shape: EntryShape, count: int, entries: int) -> Positions:
         good[good] = shape.likely(followers[good]) | (followers[good] == shape.end)
         hits, followers = hits[good], np.minimum(followers[good], shape.end)
     # The first hit of each window; windows may overlap.
-    starts = candidates.ravel()[hits[np.diff(hits // window, prepend=-1) > 0]]
-    return starts[np.diff(starts, prepend=-1) > 0]
+    starts: Positions = candidates.ravel()[hits[np.diff(hits // window, prepend=-1) > 0]]
+    return np.asarray(starts[np.diff(starts, prepend=-1) > 0])

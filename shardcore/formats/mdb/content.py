@@ -212,8 +212,6 @@ def _chunk_rows(file: MdbFile, ref: ObjectRef, first: int, last: int) -> list[di
 
 @dataclass(frozen=True, slots=True)
 class EmptyFile:
-    """A file without segments."""
-
     ref: ObjectRef
 
 
@@ -241,8 +239,6 @@ class ChunksMissing:
 
 @dataclass(frozen=True, slots=True)
 class MoreSegments:
-    """The segments that a trace leaves out."""
-
     count: int
     places: Span
 

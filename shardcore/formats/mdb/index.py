@@ -32,7 +32,7 @@ from shardcore.formats.mdb.layout import (
     MdbLayout,
     RecordKind,
     block_fault,
-    file_records,
+    file_steps,
     range_fault,
     section_name,
     size_fault,
@@ -47,7 +47,6 @@ Mask = NDArray[np.bool_]
 N = TypeVar("N", int, I64)
 
 MISNAMED = "its hash contradicts its segments: only a file without segments has the zero hash"
-"""Error text of `MdbIndex.misnamed_files`."""
 
 
 def running(values: NDArray[Any]) -> I64:
@@ -152,7 +151,6 @@ class WalkedSection:
         return number if number < len(self.headers) and self.headers[number] == record else -1
 
     def block_with(self, entry: int) -> int:
-        """Return the block that has an entry, a segment or a chunk."""
         return int(np.searchsorted(self.bounds, entry, "right")) - 1
 
     def byte_of(self, record: N) -> N:
@@ -171,8 +169,7 @@ def walk(data: bytes | memoryview, start: int, kind: str) -> WalkedSection:
     count = len(data) // RECORD_SIZE
     data = memoryview(data)[: count * RECORD_SIZE]
     rows = np.frombuffer(data, FILE_HEADER.dtype, count)
-    flags, entries = (rows[name].astype(np.int64) for name in ("file_flags", "num_entries"))
-    steps = file_records(flags, entries) if kind == FILE else 1 + entries
+    steps = file_steps(rows) if kind == FILE else 1 + rows["num_entries"].astype(np.int64)
     steps[(words(rows["file_hash"]) == np.uint64((1 << 64) - 1)).all(axis=1)] = 0
     headers, at, lengths = list[int](), 0, steps.tolist()
     while at < count and 0 < lengths[at] <= count - at:
@@ -289,7 +286,6 @@ class MdbIndex:
         return self.xorbs.entries if kind == CHUNK else self.section(kind).headers
 
     def sizes(self, kind: str) -> NDArray[Any]:
-        """Return the uncompressed size of each object of a kind."""
         if kind == FILE:
             return self.file_sizes
         column: NDArray[Any] = self.xorb_headers["num_bytes_in_cas"] if kind == XORB else self.chunk_sizes

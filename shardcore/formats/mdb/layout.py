@@ -39,15 +39,12 @@ TAG = bytes.fromhex("48465265706f4d6574614461746100556967456a7b815783a5bdd95ccdd
 """First bytes of every shard: `HFRepoMetaData`, a zero byte, and 17 fixed random bytes."""
 
 TAG_TEXT = TAG[:15]
-"""Readable part of the tag."""
 
 HEADER_VERSION = 2
 FOOTER_VERSION = 1
 SECTIONS_START = 48
-"""Offset of the file info section."""
 
 RECORD_SIZE = 48
-"""Size of every record of the two sections, in bytes."""
 
 NO_EXPIRY = (1 << 64) - 1
 """Value of `shard_key_expiry` for a shard that never expires; 0 means not recorded."""
@@ -304,7 +301,6 @@ class RecordKind(IntEnum):
 RECORDS: dict[int, Record] = dict(
     enumerate((FILE_HEADER, FILE_ENTRY, FILE_VERIFICATION, FILE_METADATA, CAS_HEADER, CAS_ENTRY, BOOKEND, RECORD))
 )
-"""Layout of each `RecordKind`."""
 
 FILE, XORB, CHUNK = "file", "xorb", "chunk"
 KINDS = (FILE, XORB, CHUNK)
@@ -328,7 +324,6 @@ FULL, SESSION, MINIMAL, ANSWER, UPLOAD = "full", "session", "minimal", "global d
 UNKNOWN = "unknown"
 
 FILE_INFO, XORB_INFO = "file info", "xorb info (CAS info)"
-"""Names of the two sections of records."""
 
 
 def section_name(kind: str) -> str:
@@ -357,7 +352,6 @@ PARTS = (
         "Contains the offsets of the sections, the HMAC key of the chunk hashes, and the expiry of the shard.",
     ),
 )
-"""The parts of a shard, in file order."""
 
 HEADER_SECTION = Section(PARTS[0].name, PARTS[0].role, 0, HEADER.size, PARTS[0].doc)
 
@@ -512,6 +506,11 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbLayo
 
 
 # --- rules of the records ---------------------------------------------------------------------------------------
+
+
+def file_steps(headers: NDArray[Any]) -> NDArray[np.int64]:
+    steps: NDArray[np.int64] = file_records(*(headers[name].astype(np.int64) for name in ("file_flags", "num_entries")))
+    return steps
 
 
 def file_records(flags: Any, count: Any) -> Any:

@@ -39,7 +39,6 @@ from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 
 RECIPE = "recipe"
-"""Part name of the recipe of a file or xorb, as JSON."""
 
 CODEC = "xorb"
 """Value shown as codec, because each chunk of a xorb has its own codec."""

@@ -63,10 +63,8 @@ CACHE, STORED = "xet/shard-cache", "xet/xorbs/shards"
 """Folders of a store: full shards (client cache), and minimal shards (server)."""
 
 BESIDE = "xorbs"
-"""Folder of xorbs in the folder of a shard."""
 
 IN_STORE = "xet/xorbs/xorbs"
-"""Folder of xorbs in a store."""
 
 _SPOOLED = "default.xorb"
 
