@@ -75,7 +75,7 @@ def run_task(
     task: str, header: Header, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None
 ) -> tuple[Header, bytes]:
     try:
-        return _call(TASKS[task], {**header, "limit": limit}, bytes(data), "not enough memory for the decoder")
+        return _call(TASKS[task], {**header, "limit": limit}, bytes(data))
     except ShardError as error:
         error.span = error.span or place
         raise
@@ -195,17 +195,20 @@ class IsolatedDecoder:
         return code
 
 
-def _call(name: str, header: Header, data: bytes, too_little: str) -> tuple[Header, bytes]:
+def _call(name: str, header: Header, data: bytes, memory: int = 0) -> tuple[Header, bytes]:
     module, _, function = name.partition(":")
     try:
         task: Task = getattr(import_module(module), function)
+        if memory:
+            limit_memory(memory)
         return task(header, data)
     except ShardError:
         raise
     except ModuleNotFoundError as error:
         raise PackageMissing(not_installed(error.name or name)) from error
     except MemoryError as error:
-        raise LimitExceeded(too_little) from error
+        text = "the decoder exceeds its memory limit" if memory else "not enough memory for the decoder"
+        raise LimitExceeded(text) from error
     except Exception as error:
         # C libraries raise undocumented errors.
         raise FormatError(f"the decoder failed: {error!r}"[:1000]) from error
@@ -232,8 +235,7 @@ def _serve(pipe: Connection[Any, Any]) -> None:
 def _answer(name: str, header: Header, data: bytes) -> tuple[Header, bytes]:
     limit = int(header["limit"])
     try:
-        limit_memory(_ROOM + _COPIES * (limit + len(data)))
-        answer, result = _call(name, header, data, "the decoder exceeds its memory limit")
+        answer, result = _call(name, header, data, _ROOM + _COPIES * (limit + len(data)))
         if len(result) > limit:
             raise LimitExceeded(f"the result has {grouped_digits(len(result))} bytes; the limit is {limit:,}")
     except ShardError as error:
