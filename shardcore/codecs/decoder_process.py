@@ -75,17 +75,10 @@ def run_task(
     task: str, header: Header, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None
 ) -> tuple[Header, bytes]:
     try:
-        return _task(TASKS[task])({**header, "limit": limit}, bytes(data))
+        return _call(TASKS[task], {**header, "limit": limit}, bytes(data))
     except ShardError as error:
         error.span = error.span or place
         raise
-    except ModuleNotFoundError as error:
-        raise PackageMissing(not_installed(error.name or task), span=place) from error
-    except MemoryError as error:
-        raise LimitExceeded("not enough memory for the decoder", span=place) from error
-    except Exception as error:
-        # C libraries raise undocumented errors.
-        raise FormatError(f"the decoder failed: {error!r}"[:1000], span=place) from error
 
 
 class IsolatedDecoder:
@@ -202,10 +195,23 @@ class IsolatedDecoder:
         return code
 
 
-def _task(name: str) -> Task:
+def _call(name: str, header: Header, data: bytes, memory: int = 0) -> tuple[Header, bytes]:
     module, _, function = name.partition(":")
-    found: Task = getattr(import_module(module), function)
-    return found
+    try:
+        task: Task = getattr(import_module(module), function)
+        if memory:
+            limit_memory(memory)
+        return task(header, data)
+    except ShardError:
+        raise
+    except ModuleNotFoundError as error:
+        raise PackageMissing(not_installed(error.name or name)) from error
+    except MemoryError as error:
+        text = "the decoder exceeds its memory limit" if memory else "not enough memory for the decoder"
+        raise LimitExceeded(text) from error
+    except Exception as error:
+        # C libraries raise undocumented errors.
+        raise FormatError(f"the decoder failed: {error!r}"[:1000]) from error
 
 
 def _serve(pipe: Connection[Any, Any]) -> None:
@@ -229,17 +235,9 @@ def _serve(pipe: Connection[Any, Any]) -> None:
 def _answer(name: str, header: Header, data: bytes) -> tuple[Header, bytes]:
     limit = int(header["limit"])
     try:
-        task = _task(name)
-        limit_memory(_ROOM + _COPIES * (limit + len(data)))
-        answer, result = task(header, data)
+        answer, result = _call(name, header, data, _ROOM + _COPIES * (limit + len(data)))
         if len(result) > limit:
             raise LimitExceeded(f"the result has {grouped_digits(len(result))} bytes; the limit is {limit:,}")
     except ShardError as error:
         return {"error": type(error).__name__, "message": error.message[:1000]}, b""
-    except ModuleNotFoundError as error:
-        return {"error": "PackageMissing", "message": not_installed(error.name or name)}, b""
-    except MemoryError:
-        return {"error": "LimitExceeded", "message": "the decoder exceeds its memory limit"}, b""
-    except Exception as error:  # noqa: BLE001 - decoders raise any error on corrupt bytes
-        return {"error": "FormatError", "message": f"the decoder failed: {error!r}"[:1000]}, b""
     return answer, result

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from io import BytesIO
 from itertools import chain, repeat
@@ -41,7 +42,7 @@ SMALL = 1 << 15
 Data = bytes | bytearray | memoryview
 
 _FEED = 1 << 18  # input passed to a decompressor per call; decompressors copy unused input
-_FIRST_PIECE = 1 << 16
+_FIRST_PIECE = 1 << 16  # the first output buffer is small, because most objects are
 _GATHERED = 1 << 22  # bytes of chunks that are joined, to decompress them at once
 _WBITS = {"gzip": 31, "zlib": 15}
 _PIECE = 1 << 20
@@ -202,13 +203,6 @@ def _slices(data: Data) -> Iterator[Data]:
         yield view[start : start + _FEED]
 
 
-def _piece_sizes() -> Iterator[int]:
-    """Yield output buffer sizes: a small one first, because most objects are small."""
-    yield _FIRST_PIECE
-    while True:
-        yield _PIECE
-
-
 _TRAILING = "trailing bytes after the compressed data"
 _ENDS_EARLY = "the compressed data is truncated"
 
@@ -237,7 +231,8 @@ def _expand_gzip(chunks: Iterator[bytes], limit: int) -> Iterator[bytes]:
 def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
     import lz4.frame  # imported here and below, because opening a file decompresses nothing
 
-    return _expanded(lz4.frame.LZ4FrameDecompressor(), _checked_magic(chunks, LZ4_MAGIC), _piece_sizes())
+    sizes = chain((_FIRST_PIECE,), repeat(_PIECE))
+    return _expanded(lz4.frame.LZ4FrameDecompressor(), _checked_magic(chunks, LZ4_MAGIC), sizes)
 
 
 def _expanded(engine: Any, chunks: Iterator[bytes], sizes: Iterator[int]) -> Iterator[bytes]:
@@ -280,7 +275,7 @@ def _expand_zstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
     frame = _ZstdFrame(chunks)
     engine = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(cast(IO[bytes], frame))
-    sizes = _piece_sizes()
+    sizes = chain((_FIRST_PIECE,), repeat(_PIECE))
     total = 0
     while piece := _call(engine.read, next(sizes), raised=zstandard.ZstdError):
         total += len(piece)
@@ -299,12 +294,10 @@ class _ZstdFrame:
         self._chunks = chunks
         self._rest = b""
         self._head = bytearray()  # bytes collected of the current frame or block header
-        self._wanted = 5  # size of that header; at first, magic and descriptor of the frame
-        self._descriptor: int | None = None
         self._content_size: int | None = None
         self._skip = 0  # remaining bytes of the current part
-        self._blocks = False
-        self._last = False
+        self._headers = self._parse()
+        self._wanted = next(self._headers)  # size of the current header
         self._done = False
 
     def read(self, size: int) -> bytes:
@@ -341,26 +334,24 @@ class _ZstdFrame:
                 step = min(self._wanted - len(self._head), len(chunk) - at)
                 self._head += chunk[at : at + step]
                 if len(self._head) == self._wanted:
-                    self._take_header()
+                    head, self._head = bytes(self._head), bytearray()
+                    self._wanted = self._headers.send(head)
             at += step
-            self._done = self._last and not self._skip
+            self._done = not self._wanted and not self._skip
         return at
 
-    def _take_header(self) -> None:
-        head, self._head = bytes(self._head), bytearray()
-        if self._descriptor is None:
-            if not head.startswith(ZSTD_MAGIC):
-                raise _Corrupt(f"does not begin with {ZSTD_MAGIC.hex(' ')}", BadMagic)
-            self._descriptor = head[4]
-            self._wanted = sum(_rest_of_header(head[4]))
-        elif self._blocks:
-            self._last, _, _, self._skip = _zstd_block(head, self._descriptor)
-        else:
-            width = _rest_of_header(self._descriptor)[-1]
-            if width:
-                bias = 256 if width == 2 else 0
-                self._content_size = int.from_bytes(head[-width:], "little") + bias
-            self._blocks, self._wanted = True, 3
+    def _parse(self) -> Generator[int, bytes, None]:
+        """Yield the size of each header, which is then sent; 0 after the last."""
+        head = yield 5  # magic and descriptor
+        if not head.startswith(ZSTD_MAGIC):
+            raise _Corrupt(f"does not begin with {ZSTD_MAGIC.hex(' ')}", BadMagic)
+        descriptor, sizes = head[4], _rest_of_header(head[4])
+        head, width, last = (yield sum(sizes)), sizes[-1], False
+        if width:
+            self._content_size = int.from_bytes(head[-width:], "little") + (256 if width == 2 else 0)
+        while not last:
+            last, _, _, self._skip = _zstd_block((yield 3), descriptor)
+        yield 0
 
 
 def _zstd_block(head: bytes, descriptor: int) -> tuple[bool, int, int, int]:
@@ -442,22 +433,20 @@ def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int |
 
 def gzip_end(read: Read, start: int, stop: int, limit: int) -> tuple[int, int] | None:
     """Return the end of the gzip member at `start` and its uncompressed size; None if damaged or above `limit`."""
-    engine = zlib.decompressobj(31)
-    plain, at, feed = 0, start, 1 << 9  # a small first read, because most candidates are not members
-    while at < stop:
-        chunk = read(at, min(at + feed, stop))
-        at, feed = at + len(chunk), min(feed * 8, _FEED)
-        data = chunk
-        while data:
-            try:
-                size = len(engine.decompress(data, 1 << 20))
-            except zlib.error:
-                return None
-            charge_expanded(size)
-            plain += size
+    engine, plain, at = zlib.decompressobj(_WBITS["gzip"]), 0, start
+
+    def chunks() -> Iterator[bytes]:
+        nonlocal at
+        feed = 1 << 9  # a small first read, because most candidates are not members
+        while at < stop and not engine.eof:
+            chunk = read(at, min(at + feed, stop))
+            at, feed = at + len(chunk), min(feed * 8, _FEED)
+            yield chunk
+
+    with suppress(_Corrupt):
+        for piece in _expanded(engine, chunks(), repeat(_PIECE)):
+            charge_expanded(len(piece))
+            plain += len(piece)
             if plain > limit:
                 return None
-            if engine.eof:
-                return at - len(engine.unused_data), plain
-            data = engine.unconsumed_tail
-    return None
+    return (at - len(engine.unused_data), plain) if engine.eof else None

@@ -180,21 +180,16 @@ class _Reader:
 
 
 def _skip_metadata(reader: _Reader) -> None:
-    left = _MOST_METADATA
-    for _ in range(min(reader.number(), left)):
-        reader.number()
-        left = _skip_entries(reader, left)
-    _skip_entries(reader, left)
-
-
-def _skip_entries(reader: _Reader, left: int) -> int:
-    entries = reader.number()
-    if left < 1 or entries > len(reader.data):
-        raise FormatError("the Draco data has too much metadata")
-    for _ in range(entries):
-        reader.skip(reader.byte())
-        reader.skip(reader.number())
-    if reader.number():
-        # Nested metadata begins with a name, so it cannot be skipped by a count alone.
-        raise Unsupported("nested Draco metadata is not supported")
-    return left - 1
+    attributes = min(reader.number(), _MOST_METADATA)
+    for number in range(attributes + 1):  # the last one is that of the geometry
+        if number < attributes:
+            reader.number()
+        entries = reader.number()
+        if number == _MOST_METADATA or entries > len(reader.data):
+            raise FormatError("the Draco data has too much metadata")
+        for _ in range(entries):
+            reader.skip(reader.byte())
+            reader.skip(reader.number())
+        if reader.number():
+            # Nested metadata begins with a name, so it cannot be skipped by a count alone.
+            raise Unsupported("nested Draco metadata is not supported")

@@ -159,11 +159,9 @@ def _rgba(image: Any) -> NDArray[np.uint8]:
         return np.asarray(image.convert("RGBA"))
     values = np.asarray(image).astype(np.float64)
     finite = values[np.isfinite(values)]
-    low, high = (0.0, 65535.0) if image.mode.startswith("I;16") else (0.0, 0.0)
-    if high == 0 and finite.size:
+    low, high = 0.0, 65535.0
+    if finite.size and not image.mode.startswith("I;16") and image.format != "PNG":
         low, high = float(finite.min()), float(finite.max())
-        if image.format == "PNG":
-            low, high = 0.0, 65535.0
     grey = np.nan_to_num((values - low) * (255 / ((high - low) or 1))).clip(0, 255).astype(np.uint8)
     return np.dstack([grey, grey, grey, np.full_like(grey, 255)])
 

@@ -101,26 +101,19 @@ def json_fault(error: json.JSONDecodeError) -> str:
         at = len(error.doc) - len(rest.lstrip(" \t\n\r"))
         error = json.JSONDecodeError("Expecting property name" if rest.lstrip()[:1] == "}" else "", error.doc, at)
     message, close = error.msg, error.doc[error.pos : error.pos + 1]
-    if message.startswith("Extra data"):
-        text = "unexpected text after the end"
-    elif message.startswith("Unterminated string"):
-        text = "unterminated string"
-    elif "control character" in message:
-        text = "a string contains a control character; write it as an escape such as \\n"
-    elif "\\" in message:
-        text = "a string contains an invalid escape"
-    elif close == "\ufeff":
-        text = "unexpected byte order mark at the start"
-    elif not close:
-        text = "unexpected end of the text"
-    elif message.startswith("Expecting property name"):
-        text = _COMMA if close == "}" else "expected a name in double quotes"
-    elif message.startswith("Expecting ':'"):
-        text = "expected a colon after a name"
-    elif message.startswith("Expecting ','"):
-        text = "expected a comma or a closing bracket"
-    else:
-        text = _COMMA if close == "]" else "expected a value"
+    faults = (
+        (message.startswith("Extra data"), "unexpected text after the end"),
+        (message.startswith("Unterminated string"), "unterminated string"),
+        ("control character" in message, "a string contains a control character; write it as an escape such as \\n"),
+        ("\\" in message, "a string contains an invalid escape"),
+        (close == "\ufeff", "unexpected byte order mark at the start"),
+        (not close, "unexpected end of the text"),
+        (message.startswith("Expecting property name"), _COMMA if close == "}" else "expected a name in double quotes"),
+        (message.startswith("Expecting ':'"), "expected a colon after a name"),
+        (message.startswith("Expecting ','"), "expected a comma or a closing bracket"),
+        (True, _COMMA if close == "]" else "expected a value"),
+    )
+    text = next(text for holds, text in faults if holds)
     place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
     return f"{text} ({place})"
 
@@ -248,21 +241,14 @@ class JsonSpans:
         levels = np.cumsum(opens.astype(np.int32) - closes) + closes
         if np.count_nonzero(opens) != np.count_nonzero(closes) or (len(levels) and int(levels.min()) < 1):
             raise FormatError("the JSON text has unbalanced brackets")
-        self._ends = self._pairs(places, levels, opens, closes)
-        commas, colons = marks == ord(","), marks == ord(":")
-        self._commas = {int(n): places[commas & (levels == n)] for n in np.unique(levels[commas])}
-        self._colons = {int(n): places[colons & (levels == n)] for n in np.unique(levels[colons])}
-
-    @staticmethod
-    def _pairs(
-        places: NDArray[np.int64], levels: NDArray[np.int32], opens: NDArray[np.bool_], closes: NDArray[np.bool_]
-    ) -> dict[int, tuple[int, int]]:
-        """Return end and level of each container, by the offset of its opening bracket."""
         # Sorted by level and offset, each opening bracket is followed by its closing one.
         order = np.lexsort((places, levels))
         first, last = order[opens[order]], order[closes[order]]
-        stops = (places[last] + 1).tolist()
-        return dict(zip(places[first].tolist(), zip(stops, levels[first].tolist(), strict=True), strict=True))
+        ends = zip((places[last] + 1).tolist(), levels[first].tolist(), strict=True)
+        self._ends = dict(zip(places[first].tolist(), ends, strict=True))  # end and level of each container
+        commas, colons = marks == ord(","), marks == ord(":")
+        self._commas = {int(n): places[commas & (levels == n)] for n in np.unique(levels[commas])}
+        self._colons = {int(n): places[colons & (levels == n)] for n in np.unique(levels[colons])}
 
     @property
     def root(self) -> JsonValue:
@@ -273,11 +259,10 @@ class JsonSpans:
         """Yield the members `[first, last)` of a container, in the order of the text."""
         if not value.count:
             return
-        _, level = self._ends[value.start]
-        commas = self._within(self._commas, level, value)
+        commas = self._within(self._commas, value.start)
         # Item n is between commas n - 1 and n; the brackets count as outermost commas.
         edges = np.concatenate([[value.start], commas, [value.stop - 1]])
-        colons = self._within(self._colons, level, value) if value.kind == "object" else None
+        colons = self._within(self._colons, value.start) if value.kind == "object" else None
         for number in range(first, min(value.count if last is None else last, value.count)):
             start, stop = int(edges[number]) + 1, int(edges[number + 1])
             if colons is None or number >= len(colons):
@@ -294,8 +279,7 @@ class JsonSpans:
         """
         at, found = self.root, []
         while at.count:
-            _, level = self._ends[at.start]
-            commas = self._within(self._commas, level, at)
+            commas = self._within(self._commas, at.start)
             if not at.start < offset < at.stop - 1:
                 break
             number = int(np.searchsorted(commas, offset, "left"))
@@ -319,21 +303,18 @@ class JsonSpans:
 
     def _value(self, key: str, start: int, stop: int, key_start: int | None = None) -> JsonValue:
         kind = _KINDS.get(self._data[start : start + 1], "number")
-        before = start if key_start is None else key_start
-        if kind not in ("object", "array"):
-            return JsonValue(key, start, stop, kind, 0, before)
-        stop, level = self._ends[start]
-        inner = self._stripped(start + 1, stop - 1)
-        plain = JsonValue(key, start, stop, kind, 0, before)
-        count = len(self._within(self._commas, level, plain)) + 1 if inner[0] < inner[1] else 0
-        return JsonValue(key, start, stop, kind, count, before)
+        count = 0
+        if kind in ("object", "array"):
+            stop, _ = self._ends[start]
+            first, last = self._stripped(start + 1, stop - 1)
+            count = len(self._within(self._commas, start)) + 1 if first < last else 0
+        return JsonValue(key, start, stop, kind, count, start if key_start is None else key_start)
 
-    def _within(self, places: dict[int, NDArray[np.int64]], level: int, value: JsonValue) -> NDArray[np.int64]:
-        found = places.get(level)
-        if found is None:
-            return np.zeros(0, np.int64)
-        first, last = np.searchsorted(found, (value.start, value.stop))
-        return found[first:last]
+    def _within(self, places: dict[int, NDArray[np.int64]], start: int) -> NDArray[np.int64]:
+        """Return those of the places that are directly in the container at `start`."""
+        stop, level = self._ends[start]
+        found = places.get(level, np.zeros(0, np.int64))
+        return found[slice(*np.searchsorted(found, (start, stop)))]
 
     def _stripped(self, start: int, stop: int) -> tuple[int, int]:
         data = self._data

@@ -136,11 +136,16 @@ class XorbPacker:
         """Write added chunks until at most `most` are still being compressed."""
         while len(self._waiting) > most:
             first = self._waiting.popleft()
-            self._write(first.result() if isinstance(first, Future) else first)
+            scheme, record = first.result() if isinstance(first, Future) else first
+            self._file.write(record)
+            self._note(len(record), scheme)
 
     def plan(self) -> PackedXorb:
         self.settle()
-        info = self._info()
+        hashes: HashArray = np.frombuffer(bytes(self._hashes), np.uint8).reshape(-1, 32)
+        unpacked = np.array(self._unpacked_ends, np.int64)
+        root = tree_root(hashes, np.diff(unpacked, prepend=0).astype(np.uint64))
+        info = XorbInfo(1, root, hashes, np.array(self._ends, np.int64), unpacked)
         size = (int(info.ends[-1]) if info.count else 0) + FIXED[1] + PER_CHUNK[1] * info.count + INFO_LENGTH.size
         return PackedXorb(info.cas_hash, info, np.frombuffer(bytes(self._used), np.uint8), size)
 
@@ -154,37 +159,19 @@ class XorbPacker:
         self.settle()
         del self._hashes[32 * count :], self._ends[count:], self._unpacked_ends[count:], self._used[count:]
 
-    def _write(self, chunk: Stored) -> None:
-        scheme, record = chunk
-        self._file.write(record)
-        self._note(len(record), scheme)
-
     def _note(self, stored: int, scheme: Scheme) -> None:
         self._ends.append((self._ends[-1] if self._ends else 0) + stored)
         self._used.append(scheme)
 
-    def _info(self) -> XorbInfo:
-        hashes: HashArray = np.frombuffer(bytes(self._hashes), np.uint8).reshape(-1, 32)
-        unpacked = np.array(self._unpacked_ends, np.int64)
-        root = tree_root(hashes, np.diff(unpacked, prepend=0).astype(np.uint64))
-        return XorbInfo(1, root, hashes, np.array(self._ends, np.int64), unpacked)
-
 
 def stored_chunk(schemes: tuple[Scheme, ...], chunk: bytes) -> Stored:
-    scheme, stored = smallest(schemes, chunk)
+    # If equal, the chunk is stored uncompressed, or with the first scheme.
+    tried = ((Scheme.NONE, chunk), *(write_chunk(scheme, chunk) for scheme in schemes))
+    scheme, stored = min(tried, key=lambda one: len(one[1]))
     header = CHUNK_HEADER.pack(
         compressed_size=write_u24(len(stored)), compression_type=int(scheme), uncompressed_size=write_u24(len(chunk))
     )
     return scheme, header + stored
-
-
-def smallest(schemes: tuple[Scheme, ...], chunk: bytes) -> tuple[Scheme, bytes]:
-    """Return the scheme with the smallest result, and the result. If equal, `NONE` or the first scheme is used."""
-    best: tuple[Scheme, bytes] = (Scheme.NONE, chunk)
-    for scheme in schemes:
-        found = write_chunk(scheme, chunk)
-        best = min(best, found, key=lambda one: len(one[1]))
-    return best
 
 
 def usual_chunks(size: int) -> list[int]:

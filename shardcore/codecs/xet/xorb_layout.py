@@ -61,10 +61,7 @@ class Scheme(enum.IntEnum):
     @property
     def label(self) -> str:
         """Name of the scheme in settings and listings."""
-        return _LABELS[self]
-
-
-_LABELS = {Scheme.NONE: "none", Scheme.LZ4: "lz4", Scheme.BG4_LZ4: "bg4-lz4"}
+        return self.name.lower().replace("_", "-")
 
 
 def _version(doc: str, default: int = 0) -> Field:

@@ -285,9 +285,6 @@ class Entries:
             raise FormatError(f"entry {row}: {problem}", span=self.span(row))
         return entry
 
-    def is_big(self, row: int) -> bool:
-        return bool(self.entry(row).big)
-
     def unreadable(self, c: EntryColumns) -> NDArray[np.bool_]:
         bad = self._outside(c) | (c.codec >= len(layout.CODECS)) | (c.codec == 0) & (c.size != c.length)
         if len(big := np.flatnonzero(c.big)):
@@ -389,7 +386,7 @@ class Entries:
     def duplicates(self) -> list[Rows]:
         """Return the rows of each uid that several entries have."""
         groups: list[Rows] = []
-        for length in np.unique(self.uid_lengths).tolist():
+        for length in np.flatnonzero(np.bincount(self.uid_lengths)).tolist():
             rows = np.flatnonzero(self.uid_lengths == length)
             if length == 0:
                 groups += [rows] if len(rows) > 1 else []

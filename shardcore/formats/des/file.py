@@ -145,16 +145,14 @@ class DesFile:
         if sidecar is None or not sidecar.tombstones:
             return np.zeros(0, np.int64)
         raw = [uid.encode("utf-8", "surrogatepass") for uid in sidecar.tombstones]
-        rows = np.unique(np.concatenate(self.entries.rows_of(raw)))
+        rows = np.sort(np.concatenate(self.entries.rows_of(raw)))
         return np.array([row for row in rows.tolist() if self.tombstone(row)], np.int64)
 
     def check_allowed(self, row: int) -> None:
         """Raise UsageError if there is no such row, or if it is deleted and deleted objects are not included."""
         if not 0 <= row < len(self.entries):
             raise UsageError(f"there is no row {row} in this shard")
-        if self.deleted:
-            return
-        if self.nothing_deleted:
+        if self.deleted or self.nothing_deleted:
             return
         error = self.sidecar_error
         if isinstance(error, RemoteError):
@@ -180,7 +178,7 @@ class DesFile:
         Without `limit` the size must equal the declared size for every codec; the reference does not check codec none.
         With it, that many bytes are allowed, else LimitExceeded.
         """
-        if self.entries.is_big(row):
+        if self.entries.entry(row).big:
             return self._bigfile_pieces(row, limit)
         place, codec, size = self._checked_payload(row)
         stored = read_pieces(self.source if source is None else source, place.start, place.stop)
@@ -243,7 +241,7 @@ class DesFile:
     def read_range(self, row: int, start: int, stop: int, limit: int) -> bytes | None:
         """Return bytes `[start, stop)` of a content that is stored uncompressed; None if it is compressed."""
         self.check_allowed(row)
-        if self.entries.is_big(row):
+        if self.entries.entry(row).big:
             with self.open_bigfile(row) as source:
                 return cut(source, Span("", 0, source.size), start, stop, limit)
         place, codec, _ = self._checked_payload(row)

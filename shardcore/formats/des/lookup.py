@@ -173,7 +173,7 @@ class DesLookup:
             yield BigFileMissing(ref, error)
             yield Elsewhere(ref, "entry")
             return
-        yield PayloadRead(ref, file.entries.is_big(row), size, digest)
+        yield PayloadRead(ref, bool(file.entries.entry(row).big), size, digest)
 
     def find_all(self, key: Uid) -> ObjectSlice:
         return ObjectSlice(self._objects, self._file.entries.rows_of([key.raw])[0])

@@ -54,7 +54,7 @@ def _column(name: str) -> Callable[[Found], int]:
 
 
 def _is_big(fact: Found) -> bool:
-    return fact.file.entries.is_big(fact.row)
+    return bool(fact.file.entries.entry(fact.row).big)
 
 
 def _is_v2(fact: Found) -> bool:

@@ -247,5 +247,6 @@ def _guess(shape: EntryShape, count: int, entries: int) -> Positions:
         good = followers >= 0
         good[good] = shape.likely(followers[good]) | (followers[good] == shape.end)
         hits, followers = hits[good], np.minimum(followers[good], shape.end)
-    _, first = np.unique(hits // window, return_index=True)
-    return np.unique(candidates.ravel()[hits[first]])
+    # The first hit of each window; windows may overlap.
+    starts: Positions = candidates.ravel()[hits[np.diff(hits // window, prepend=-1) > 0]]
+    return np.asarray(starts[np.diff(starts, prepend=-1) > 0])

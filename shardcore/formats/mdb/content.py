@@ -113,14 +113,15 @@ def stream_file(file: MdbFile, block: FileBlock) -> Iterator[bytes]:
             raise FormatError(f"segment {number}: {fault}", span=segment.place)
         if block.ranges is not None:
             what, stored = f"range hash of segment {number}", block.ranges[number].tobytes()
-            _compare(what, to_text(range_hash(listed)), to_text(stored), block.range_span(number))
+            _compare(what, to_text(range_hash(listed)), to_text(stored), block.entry_span(len(block.segments) + number))
         hashes += listed.tobytes()
         sizes += unpacked.tobytes()
     whole = file_hash(np.frombuffer(hashes, np.uint8).reshape(-1, SIZE), np.frombuffer(sizes, np.int64).view(np.uint64))
     _compare("hash of the file", to_text(whole), block.key, FILE_HEADER.span("file_hash", block.start))
     # A shard has the zero SHA-256 for an empty file.
     if block.sha256 is not None and block.sha256 != ZERO:
-        _compare("SHA-256 of the file", digest.hexdigest(), to_text(block.sha256), block.metadata_span)
+        place = Span("", block.stop - RECORD_SIZE, block.stop)
+        _compare("SHA-256 of the file", digest.hexdigest(), to_text(block.sha256), place)
 
 
 def _compare(what: str, computed: str, stored: str, span: Span) -> None:
@@ -211,8 +212,6 @@ def _chunk_rows(file: MdbFile, ref: ObjectRef, first: int, last: int) -> list[di
 
 @dataclass(frozen=True, slots=True)
 class EmptyFile:
-    """A file without segments."""
-
     ref: ObjectRef
 
 
@@ -240,8 +239,6 @@ class ChunksMissing:
 
 @dataclass(frozen=True, slots=True)
 class MoreSegments:
-    """The segments that a trace leaves out."""
-
     count: int
     places: Span
 

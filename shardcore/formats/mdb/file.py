@@ -24,7 +24,6 @@ RECORDS_COST = 4
 """Memory that a loaded index takes, in bytes per byte of the shard."""
 
 READ_AT_ONCE = 16 * 1024 * 1024
-"""Bytes read per request while the index is loaded."""
 
 
 class MdbFile:

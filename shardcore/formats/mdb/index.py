@@ -47,7 +47,6 @@ Mask = NDArray[np.bool_]
 N = TypeVar("N", int, I64)
 
 MISNAMED = "its hash contradicts its segments: only a file without segments has the zero hash"
-"""Error text of `MdbIndex.misnamed_files`."""
 
 
 def running(values: NDArray[Any]) -> I64:
@@ -152,7 +151,6 @@ class WalkedSection:
         return number if number < len(self.headers) and self.headers[number] == record else -1
 
     def block_with(self, entry: int) -> int:
-        """Return the block that has an entry, a segment or a chunk."""
         return int(np.searchsorted(self.bounds, entry, "right")) - 1
 
     def byte_of(self, record: N) -> N:
@@ -173,29 +171,16 @@ def walk(data: bytes | memoryview, start: int, kind: str) -> WalkedSection:
     rows = np.frombuffer(data, FILE_HEADER.dtype, count)
     steps = file_steps(rows) if kind == FILE else 1 + rows["num_entries"].astype(np.int64)
     steps[(words(rows["file_hash"]) == np.uint64((1 << 64) - 1)).all(axis=1)] = 0
-    headers, at, ended = _follow(steps.tolist())
-    problem = ""
+    headers, at, lengths = list[int](), 0, steps.tolist()
+    while at < count and 0 < lengths[at] <= count - at:
+        headers.append(at)
+        at += lengths[at]
+    ended = at < count and not lengths[at]
+    problem = "" if ended else f"the {section_name(kind)} section has no end mark"
     if not ended and at < count:
-        problem = block_fault(kind, int(steps[at]), count - at)
-    elif not ended:
-        problem = f"the {section_name(kind)} section has no end mark"
+        problem = block_fault(kind, lengths[at], count - at)
     firsts = np.array(headers, np.int64)
     return WalkedSection(start, data, firsts, np.append(firsts[1:], at), at + ended, problem, kind)
-
-
-def _follow(steps: list[int]) -> tuple[list[int], int, bool]:
-    """Return the header positions, the position where the walk stops, and True if there is an end mark (step 0)."""
-    headers: list[int] = []
-    at, count = 0, len(steps)
-    while at < count:
-        step = steps[at]
-        if step == 0:
-            return headers, at, True
-        if at + step > count:
-            break
-        headers.append(at)
-        at += step
-    return headers, at, False
 
 
 # --- from hashes to records -------------------------------------------------------------------------------------
@@ -285,7 +270,6 @@ class MdbIndex:
         self.files = files
         self.xorbs = xorbs
         self._tables: OnceEach[str, tuple[KeyMap, I64]] = OnceEach()
-        self._maps: OnceEach[str, KeyMap] = OnceEach()
 
     @property
     def damage(self) -> FormatError | None:
@@ -302,7 +286,6 @@ class MdbIndex:
         return self.xorbs.entries if kind == CHUNK else self.section(kind).headers
 
     def sizes(self, kind: str) -> NDArray[Any]:
-        """Return the uncompressed size of each object of a kind."""
         if kind == FILE:
             return self.file_sizes
         column: NDArray[Any] = self.xorb_headers["num_bytes_in_cas"] if kind == XORB else self.chunk_sizes
@@ -441,7 +424,10 @@ class MdbIndex:
         return self._tables.get(kind, lambda: self._table_map(kind))
 
     def _table_map(self, kind: str) -> tuple[KeyMap, I64]:
-        rows, section = self.table_rows(kind), self.section(kind)
+        section = self.section(kind)
+        if kind not in self.layout.tables:
+            return KeyMap.computed(section, kind), np.zeros(0, np.int64)
+        rows = self.table_rows(kind)
         is_header = np.zeros(section.size + 1, bool)
         is_header[section.headers] = True
         records = np.minimum(rows["index"].astype(np.int64), section.size)
@@ -455,9 +441,7 @@ class MdbIndex:
 
     def map_of(self, kind: str) -> KeyMap:
         """Return the key map of a kind of object, from the lookup table or, if there is none, from the section."""
-        if kind in self.layout.tables:
-            return self.table(kind)[0]
-        return self._maps.get(kind, lambda: KeyMap.computed(self.section(kind), kind))
+        return self.table(kind)[0]
 
     @property
     def segment_links(self) -> Links:

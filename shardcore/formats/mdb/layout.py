@@ -39,15 +39,12 @@ TAG = bytes.fromhex("48465265706f4d6574614461746100556967456a7b815783a5bdd95ccdd
 """First bytes of every shard: `HFRepoMetaData`, a zero byte, and 17 fixed random bytes."""
 
 TAG_TEXT = TAG[:15]
-"""Readable part of the tag."""
 
 HEADER_VERSION = 2
 FOOTER_VERSION = 1
 SECTIONS_START = 48
-"""Offset of the file info section."""
 
 RECORD_SIZE = 48
-"""Size of every record of the two sections, in bytes."""
 
 NO_EXPIRY = (1 << 64) - 1
 """Value of `shard_key_expiry` for a shard that never expires; 0 means not recorded."""
@@ -235,36 +232,16 @@ _KEY = _u8(
     "key", FieldRole.KEY, "Table key: the first 8 bytes of the hash as one number, the first 16 digits of its text."
 )
 
-FILE_LOOKUP = Record(
-    "file lookup entry",
-    source="reference source, file_lookup",
-    fields=(
-        _KEY,
-        _u4(
-            "index", FieldRole.OFFSET, "Position of the header in 48-byte records from the section's start (file info)."
-        ),
-    ),
-)
 
-_XORB_INDEX = _u4(
-    "index", FieldRole.OFFSET, "Position of the header in 48-byte records from the section's start (xorb info)."
-)
+def _lookup(kind: str, section: str, *more: Field) -> Record:
+    doc = f"Position of the header in 48-byte records from the section's start ({section} info)."
+    fields = (_KEY, _u4("index", FieldRole.OFFSET, doc), *more)
+    return Record(f"{kind} lookup entry", source=f"reference source, {kind}_lookup", fields=fields)
 
-XORB_LOOKUP = Record(
-    "xorb lookup entry",
-    source="reference source, xorb_lookup",
-    fields=(_KEY, _XORB_INDEX),
-)
 
-CHUNK_LOOKUP = Record(
-    "chunk lookup entry",
-    source="reference source, chunk_lookup",
-    fields=(
-        _KEY,
-        _XORB_INDEX,
-        _u4("chunk", FieldRole.NUMBER, "Number of the chunk in that xorb, from 0."),
-    ),
-)
+FILE_LOOKUP = _lookup("file", "file")
+XORB_LOOKUP = _lookup("xorb", "xorb")
+CHUNK_LOOKUP = _lookup("chunk", "xorb", _u4("chunk", FieldRole.NUMBER, "Number of the chunk in that xorb, from 0."))
 
 
 def _live(name: str, role: FieldRole, doc: str) -> Field:
@@ -324,7 +301,6 @@ class RecordKind(IntEnum):
 RECORDS: dict[int, Record] = dict(
     enumerate((FILE_HEADER, FILE_ENTRY, FILE_VERIFICATION, FILE_METADATA, CAS_HEADER, CAS_ENTRY, BOOKEND, RECORD))
 )
-"""Layout of each `RecordKind`."""
 
 FILE, XORB, CHUNK = "file", "xorb", "chunk"
 KINDS = (FILE, XORB, CHUNK)
@@ -348,7 +324,6 @@ FULL, SESSION, MINIMAL, ANSWER, UPLOAD = "full", "session", "minimal", "global d
 UNKNOWN = "unknown"
 
 FILE_INFO, XORB_INFO = "file info", "xorb info (CAS info)"
-"""Names of the two sections of records."""
 
 
 def section_name(kind: str) -> str:
@@ -377,7 +352,6 @@ PARTS = (
         "Contains the offsets of the sections, the HMAC key of the chunk hashes, and the expiry of the shard.",
     ),
 )
-"""The parts of a shard, in file order."""
 
 HEADER_SECTION = Section(PARTS[0].name, PARTS[0].role, 0, HEADER.size, PARTS[0].doc)
 
@@ -534,17 +508,17 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbLayo
 # --- rules of the records ---------------------------------------------------------------------------------------
 
 
+def file_steps(headers: NDArray[Any]) -> NDArray[np.int64]:
+    steps: NDArray[np.int64] = file_records(*(headers[name].astype(np.int64) for name in ("file_flags", "num_entries")))
+    return steps
+
+
 def file_records(flags: Any, count: Any) -> Any:
     """Return the number of records of a file: 1 + n, or 1 + 2n with verification entries; plus 1 with metadata.
 
     `flags` and the number of segments are Python numbers, or int64 columns.
     """
     return 1 + count * (1 + (flags >> 31 & 1)) + (flags >> 30 & 1)
-
-
-def file_steps(headers: NDArray[Any]) -> NDArray[np.int64]:
-    steps: NDArray[np.int64] = file_records(*(headers[name].astype(np.int64) for name in ("file_flags", "num_entries")))
-    return steps
 
 
 def block_fault(what: str, records: int, left: int) -> str:

@@ -169,7 +169,6 @@ class Wanted:
 
     @property
     def is_empty(self) -> bool:
-        """True if the section has only its end mark."""
         return self.section.size <= RECORD_SIZE
 
 

@@ -39,7 +39,6 @@ from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 
 RECIPE = "recipe"
-"""Part name of the recipe of a file or xorb, as JSON."""
 
 CODEC = "xorb"
 """Value shown as codec, because each chunk of a xorb has its own codec."""
@@ -124,13 +123,6 @@ class FileBlock:
 
     def entry_span(self, number: int) -> Span:
         return RECORD.span("", self.start + (1 + number) * RECORD_SIZE)
-
-    def range_span(self, number: int) -> Span:
-        return self.entry_span(len(self.segments) + number)
-
-    @property
-    def metadata_span(self) -> Span:
-        return Span("", self.stop - RECORD_SIZE, self.stop)
 
     @property
     def segment_list(self) -> FileSegments:

@@ -52,16 +52,11 @@ def _matched(fact: Matched) -> str:
 
 
 def _matched_spans(fact: Matched) -> tuple[Span, ...]:
-    """Return the header record of a match, and the bytes of the object after it."""
-    header = fact.header
-    rest = (
-        Span(span.source, max(span.start, header.stop), span.stop) if span.start == header.start else span
-        for span in fact.ref.spans
-    )
-    return header, *(span for span in rest if span.size)
+    return tuple(dict.fromkeys((fact.header, *_records_of(fact.ref))))
 
 
 def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
+    """Return the first record of an object, and the bytes after it."""
     span = ref.spans[0]
     cut = min(span.start + RECORD_SIZE, span.stop)
     parts = Span(span.source, span.start, cut), Span(span.source, cut, span.stop)

@@ -269,7 +269,7 @@ class Blocks(Extents):
         records = np.arange(first, min(-(-(stop - walked.start) // RECORD_SIZE), walked.stop))
         kinds = walked.kinds[records]
         parts = []
-        for kind in np.unique(kinds).tolist():
+        for kind in np.flatnonzero(np.bincount(kinds)).tolist():
             record = RECORDS[kind]
             numbers = records[kinds == kind][:, None]
             offsets = np.fromiter(record.offsets.values(), np.int64)

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -85,27 +85,30 @@ def verify(file: MdbFile, depth: Depth, progress: Progress) -> Report:
     index = file.load()
     if file.footer_damage is not None:
         findings.error("mdb.footer", file.footer_damage.span, file.footer_damage.message)
-    structure, hashes = _Structure(file, index, findings), _Hashes(file, index, findings)
-    structure.check()
+    checks = _Checks(file, index, findings)
+    checks.check_structure()
     progress(1, 4)
     if depth.reaches(Depth.INDEX):
-        structure.check_name()
+        checks.check_name()
         if not index.keyed:
-            hashes.check_xorbs()
+            checks.check_xorb_hashes()
             progress(2, 4)
-            hashes.check_files(progress)
-    checked = 0
+            checks.check_file_hashes(progress)
     if depth.reaches(Depth.CONTENT):
-        checked = _Content(file, index, findings, hashes.sound).check(progress)
+        checks.check_content(progress)
     progress(4, 4)
-    return Report(depth, sum(index.counts), findings.all(), checked)
+    return Report(depth, sum(index.counts), findings.all(), findings.verified)
 
 
 class _Checks:
+    """Checks of a shard; `sound` masks the files whose hash and range hashes were computed and are right."""
+
     def __init__(self, file: MdbFile, index: MdbIndex, findings: Findings) -> None:
         self.file = file
         self.index = index
         self.findings = findings
+        self.sound = np.zeros(index.counts[0], np.bool_)
+        self._digests: dict[int, tuple[hashlib._Hash, int]] = {}  # of files read in part, with the chunks to come
 
     def _each(self, code: str, numbers: I64, *, warn: bool = False) -> Iterator[tuple[int, Add]]:
         """Yield the first `LISTED` numbers, each with a function that adds a finding; then add one for the others."""
@@ -115,12 +118,9 @@ class _Checks:
         if len(numbers) > LISTED:
             add(None, f"{plural(len(numbers) - LISTED, 'more of these is', 'more of these are')} not listed")
 
+    # --- structure
 
-# --- structure --------------------------------------------------------------------------------------------------
-
-
-class _Structure(_Checks):
-    def check(self) -> None:
+    def check_structure(self) -> None:
         layout = self.index.layout
         self._check_section(self.index.files, layout.file_info[1])
         self._check_section(self.index.xorbs, layout.cas_info[1])
@@ -251,31 +251,9 @@ class _Structure(_Checks):
             message = f"expired since {date_text(expiry)}: clients no longer use this shard, but it can be read"
             findings.note("mdb.expired", span("shard_key_expiry"), message)
 
+    # --- hashes that follow from the chunk hashes in the shard, which must not be keyed
 
-# --- hashes in the shard ----------------------------------------------------------------------------------------
-
-
-def _batches(totals: I64) -> Iterator[tuple[int, int]]:
-    """Yield block ranges `[first, last)` of about `CHUNKS_AT_ONCE` chunks; `totals` has the chunks before each."""
-    first, count = 0, len(totals) - 1
-    while first < count:
-        last = int(np.searchsorted(totals, totals[first] + CHUNKS_AT_ONCE, "right")) - 1
-        last = min(max(last, first + 1), count)
-        yield first, last
-        first = last
-
-
-class _Hashes(_Checks):
-    """Checks of hashes that follow from the chunk hashes in the shard, which must not be keyed.
-
-    `sound` masks the files whose hash and range hashes were computed and are right.
-    """
-
-    def __init__(self, file: MdbFile, index: MdbIndex, findings: Findings) -> None:
-        super().__init__(file, index, findings)
-        self.sound = np.zeros(index.counts[0], np.bool_)
-
-    def check_xorbs(self) -> None:
+    def check_xorb_hashes(self) -> None:
         section, sizes = self.index.xorbs, self.index.chunk_sizes.astype(np.uint64)
         roots = [section.hashes[:0]]
         for first, last in _batches(section.bounds):
@@ -285,7 +263,7 @@ class _Hashes(_Checks):
         what = "hash of the xorb, from its chunk hashes"
         self._compare("mdb.xorb-hash", what, section, section.headers, np.concatenate(roots))
 
-    def check_files(self, progress: Progress) -> None:
+    def check_file_hashes(self, progress: Progress) -> None:
         """Check range and file hashes of files whose xorbs are all described in this shard, within the work limit."""
         index, section = self.index, self.index.files
         known = (index.segment_xorbs >= 0) & ~index.wrong_segments
@@ -344,43 +322,26 @@ class _Hashes(_Checks):
             error(RECORD.span("hash", section.byte_of(int(records[at]))), message, key=key)
         return wrong
 
+    # --- content in the xorbs
 
-# --- content ----------------------------------------------------------------------------------------------------
+    @cached_property
+    def references(self) -> I64:
+        """Number of chunks per file."""
+        return block_sums(self.index.segment_lengths, self.index.files.bounds)
 
-
-def _runs(mask: Mask) -> list[list[int]]:
-    """Return first and last plus one of each run of the mask."""
-    runs: list[list[int]] = np.flatnonzero(np.diff(mask, prepend=False, append=False)).reshape(-1, 2).tolist()
-    return runs
-
-
-class _Content(_Checks):
-    """Checks of the content in the xorbs; `sound` as in `_Hashes`, `references` has the number of chunks per file."""
-
-    def __init__(self, file: MdbFile, index: MdbIndex, findings: Findings, sound: Mask) -> None:
-        super().__init__(file, index, findings)
-        self.sound = sound
-        self.references = block_sums(index.segment_lengths, index.files.bounds)
-        self._has_digest = index.files.has(FileFlag.WITH_METADATA_EXT)
-        self._digests: dict[int, tuple[hashlib._Hash, int]] = {}  # of files read in part, with the chunks to come
-
-    def check(self, progress: Progress) -> int:
-        """Read every file, then the chunks that no file uses; missing xorbs become notes.
-
-        Returns the number of files, xorbs and chunks whose bytes were hashed or that have none.
-        """
+    def check_content(self, progress: Progress) -> None:
+        """Read every file, then the chunks that no file uses; missing xorbs become notes."""
         index, section, findings = self.index, self.index.files, self.findings
         lost_segments, lost_xorbs = self._out_of_reach()
         files, xorbs, _ = index.counts
         settled = index.damaged_files | (section.counts == 0)
-        references = self.references
         most, work = most_references(index.layout.size), ContentBudget(index.layout.size)
         findings.verified = int(np.count_nonzero(settled))
         chosen = list[int]()
-        costs = REFERENCE_COST * references + SEGMENT_COST * section.counts + index.file_sizes
+        costs = REFERENCE_COST * self.references + SEGMENT_COST * section.counts + index.file_sizes
         for number in np.flatnonzero(~settled & (block_sums(lost_segments, section.bounds) == 0)).tolist():
-            if references[number] > most or not work.takes(int(costs[number])):
-                work.unchecked += references[number] > most
+            if self.references[number] > most or not work.takes(int(costs[number])):
+                work.unchecked += self.references[number] > most
             else:
                 chosen.append(number)
 
@@ -393,7 +354,6 @@ class _Content(_Checks):
             intact[number] = self._check_file(number)
             findings.verified += 1
         used = self._used_by(intact)
-        done = findings.verified
         for number in np.flatnonzero(~lost_xorbs).tolist():
             progress(files + number, files + xorbs)
             inside = slice(*index.xorbs.bounds[number : number + 2].tolist())
@@ -401,10 +361,8 @@ class _Content(_Checks):
             size = int(index.chunk_sizes[inside][~used[inside]].sum(dtype=np.int64))
             if work.takes(size + REFERENCE_COST * count):
                 self._check_xorb(number, inside, used[inside])
-                done += 1 + count
-                findings.verified = done
+                findings.verified += 1 + count
         work.report(findings, "mdb.unchecked")
-        return done
 
     def _out_of_reach(self) -> tuple[Mask, Mask]:
         """Return masks of the segments and of the xorbs that are unavailable because their xorb is missing.
@@ -502,7 +460,8 @@ class _Content(_Checks):
             return False
         section = self.index.files
         stored = section.hashes[section.ends[file] - 1].tobytes()
-        return not self._has_digest[file] or stored in (ZERO, from_text(digest.hexdigest()))
+        has_digest = section.flags[file] & FileFlag.WITH_METADATA_EXT
+        return not has_digest or stored in (ZERO, from_text(digest.hexdigest()))
 
     def _is_as_listed(self, number: int) -> bool:
         """Return whether a xorb lists the same chunks as this shard, whose hashes must not be keyed."""
@@ -576,3 +535,19 @@ class _Content(_Checks):
             for _ in read(*edges):
                 pass
         return listed
+
+
+def _batches(totals: I64) -> Iterator[tuple[int, int]]:
+    """Yield block ranges `[first, last)` of about `CHUNKS_AT_ONCE` chunks; `totals` has the chunks before each."""
+    first, count = 0, len(totals) - 1
+    while first < count:
+        last = int(np.searchsorted(totals, totals[first] + CHUNKS_AT_ONCE, "right")) - 1
+        last = min(max(last, first + 1), count)
+        yield first, last
+        first = last
+
+
+def _runs(mask: Mask) -> list[list[int]]:
+    """Return first and last plus one of each run of the mask."""
+    runs: list[list[int]] = np.flatnonzero(np.diff(mask, prepend=False, append=False)).reshape(-1, 2).tolist()
+    return runs

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from string import hexdigits
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from shardcore.codecs.xet.chunker import chunks
 from shardcore.codecs.xet.hashes import SIZE, ZERO, chunk_hash, to_text, words
 from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chunks
 from shardcore.errors import FormatError, UsageError
-from shardcore.formats.mdb.file import MdbFile
+from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import (
     CHUNK,
     CHUNK_LOOKUP,
@@ -62,10 +63,8 @@ CACHE, STORED = "xet/shard-cache", "xet/xorbs/shards"
 """Folders of a store: full shards (client cache), and minimal shards (server)."""
 
 BESIDE = "xorbs"
-"""Folder of xorbs in the folder of a shard."""
 
 IN_STORE = "xet/xorbs/xorbs"
-"""Folder of xorbs in a store."""
 
 _SPOOLED = "default.xorb"
 
@@ -346,46 +345,41 @@ def rekey(
     if not key and not expiry:
         raise UsageError("nothing to change; pass --key HEX, --expiry WHEN or both")
     check_other_file(shard.source, target)
-    data = _rekeyed(shard.file, read_key(key), expiry)
+    file, hmac_key = shard.file, read_key(key)
+    index = file.load()
+    if file.damage is not None:
+        raise FormatError(f"a damaged shard cannot be rekeyed: {file.damage.message}", span=file.damage.span)
+    if not file.footer_fields:
+        raise UsageError("the upload form has no footer, so it cannot store an HMAC key or an expiry")
+    if key and index.keyed:
+        raise UsageError("the chunk hashes are keyed already; the original hashes cannot be restored")
+    fields = dict(file.footer_fields)
+    data = np.frombuffer(bytearray(index.data), np.uint8)
+    if key:
+        fields["chunk_hash_hmac_key"] = hmac_key
+        _protect(index, data, hmac_key)
+    if expiry:
+        full = bool(file.layout.tables)
+        fields["shard_key_expiry"] = expiry_field(read_time("expiry", expiry), for_ever=full)
+    data[-FOOTER_SIZE:] = np.frombuffer(FOOTER.pack(**fields), np.uint8)
     output = Output(target, force=force)
     try:
-        file = output.open()
-        file.write(data)
-        file.complete(len(shard.objects))
+        target_file = output.open()
+        target_file.write(data.tobytes())
+        target_file.complete(len(shard.objects))
         return output.commit()
     except BaseException:
         output.discard()
         raise
 
 
-def _rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
-    index = file.load()
-    if file.damage is not None:
-        raise FormatError(f"a damaged shard cannot be rekeyed: {file.damage.message}", span=file.damage.span)
-    if not file.footer_fields:
-        raise UsageError("the upload form has no footer, so it cannot store an HMAC key or an expiry")
-    if key != ZERO and index.keyed:
-        raise UsageError("the chunk hashes are keyed already; the original hashes cannot be restored")
-    fields = dict(file.footer_fields)
-    data = np.frombuffer(bytearray(index.data), np.uint8)
-    if key != ZERO:
-        fields["chunk_hash_hmac_key"] = key
-        _protect(file, data, key)
-    if expiry:
-        full = bool(file.layout.tables)
-        fields["shard_key_expiry"] = expiry_field(read_time("expiry", expiry), for_ever=full)
-    data[-FOOTER_SIZE:] = np.frombuffer(FOOTER.pack(**fields), np.uint8)
-    return data.tobytes()
-
-
-def _protect(file: MdbFile, data: NDArray[np.uint8], key: bytes) -> None:
+def _protect(index: MdbIndex, data: NDArray[np.uint8], key: bytes) -> None:
     """Key the chunk hashes in `data`, and sort the chunk lookup table by the new keys."""
-    index = file.load()
-    start, stop = file.layout.cas_info
+    start, stop = index.layout.cas_info
     hashes = data[start:stop].reshape(-1, RECORD_SIZE)[:, :SIZE]
     entries = index.records(CHUNK)
     hashes[entries] = protect_many(key, hashes[entries])
-    table = file.layout.tables.get(CHUNK)
+    table = index.layout.tables.get(CHUNK)
     if table is None:
         return
     rows = index.table_rows(CHUNK).copy()
@@ -402,12 +396,9 @@ def read_key(text: str) -> bytes:
     """Return the HMAC key from 64 hex digits; all zero for an empty text."""
     if not text:
         return ZERO
-    try:
-        key = bytes.fromhex(text)
-    except ValueError:
-        key = b""
-    if len(key) != SIZE or len(text) != 2 * SIZE:
+    if len(text) != 2 * SIZE or not set(text) <= set(hexdigits):
         raise UsageError(f"key must be 64 hex digits, not {short(text)}")
+    key = bytes.fromhex(text)
     if key == ZERO:
         raise UsageError("key must not be all zeros, which means no key; omit it instead")
     return key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, overload
 
@@ -68,7 +68,7 @@ class SwhFile:
         self._function: Once[tuple[hash_section.Encoded, hash_section.Decoded]] = Once()
         self._tail: Once[dict[str, Any]] = Once()
         self._order: Once[SlotOrder] = Once()
-        self._last_slots = last_slots
+        self._last_slots, self.last_slots_count = last_slots, len(last_slots) // SLOT.size
 
     def section(self, name: str) -> Section | None:
         return next((section for section in self.sections if section.name == name), None)
@@ -143,10 +143,6 @@ class SwhFile:
         """Slot and key of the live slots that opening read."""
         rows = SLOT.read(self._last_slots, count=self.last_slots_count)
         return self.live_keys(self.layout.slots - len(rows), rows)
-
-    @property
-    def last_slots_count(self) -> int:
-        return len(self._last_slots) // SLOT.size
 
     def live_keys(self, first: int, rows: NDArray[Any]) -> list[tuple[int, bytes]]:
         """Return slot and key of the live rows, the first of which is slot `first`."""
@@ -532,13 +528,10 @@ def live_ref(key: str, slot: int, offset: int, size: int) -> ObjectRef:
 
 def key_bytes(key: str) -> bytes:
     """Return the 32 bytes of a key; raise UsageError if it is not exactly 64 hex digits."""
-    try:
-        raw = bytes.fromhex(key) if len(key) == 64 else b""
-    except ValueError:
-        raw = b""
-    if len(raw) != 32:
-        raise UsageError(f"a key of a swh shard is 64 hex digits, not {short(key)}")
-    return raw
+    with suppress(ValueError):
+        if len(key) == 64 and len(raw := bytes.fromhex(key)) == 32:
+            return raw
+    raise UsageError(f"a key of a swh shard is 64 hex digits, not {short(key)}")
 
 
 KEY_FORM = KeyForm(of_bytes=bytes.hex, to_raw=key_bytes)
@@ -577,9 +570,8 @@ def checked_key(key: str) -> str:
 
 
 def many_key_bytes(keys: Sequence[str]) -> bytes:
-    try:
+    with suppress(ValueError):
         # `fromhex` skips blanks, so a key with blanks gives too few bytes.
-        raw = bytes.fromhex("".join(keys)) if set(map(len, keys)) <= {64} else b""
-    except ValueError:
-        raw = b""
-    return raw if len(raw) == 32 * len(keys) else b"".join(map(key_bytes, keys))
+        if set(map(len, keys)) <= {64} and len(raw := bytes.fromhex("".join(keys))) == 32 * len(keys):
+            return raw
+    return b"".join(map(key_bytes, keys))

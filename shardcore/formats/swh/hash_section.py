@@ -378,7 +378,9 @@ def find_bucket_bits(
     Both follow from entry `g // 128` of the directory. If that entry is for one-bit g itself, one-bit g - 1 is searched
     backwards. `read` reads bytes of the unary bits, of which `limit_bits` are in use.
     """
-    _check_entry(directory_entry, limit_bits, where)
+    if not 0 <= directory_entry < limit_bits:
+        message = f"the select directory refers to bit {directory_entry}; {limit_bits} unary bits are in use"
+        raise _wrong(message, where("unary bits", 0, _word_bytes(limit_bits)))
     after = bucket % ONES_PER_ENTRY
     if after:
         return _ones_from(read, directory_entry, after, limit_bits, where)
@@ -430,12 +432,6 @@ def _ones_from(read: Read, entry: int, after: int, limit_bits: int, where: Where
         raise _wrong(message, where("unary bits", start, stop))
     last = entry + len(bits) - len(zeros[-1]) - 1
     return last - len(zeros[-2]) - 1, last
-
-
-def _check_entry(entry: int, limit_bits: int, where: Where) -> None:
-    if not 0 <= entry < limit_bits:
-        message = f"the select directory refers to bit {entry}; {limit_bits} unary bits are in use"
-        raise _wrong(message, where("unary bits", 0, _word_bytes(limit_bits)))
 
 
 def _no_one_bit(entry: int, where: Where) -> FormatError:
