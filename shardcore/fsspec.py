@@ -134,11 +134,8 @@ class _OpenShard:
     def size(self, ref: ObjectRef, path: str) -> int:
         if ref.size >= 0:
             return ref.size
-        source = self.source(path)
-        try:
+        with self.source(path) as source:
             return source.size
-        finally:
-            source.release()
 
     def contents(self, paths: Sequence[str]) -> dict[str, bytes]:
         """Return the contents that can be read together, by path; reading the others alone reports their errors."""
@@ -438,13 +435,10 @@ class ShardFileSystem(AbstractFileSystem):
         out: list[Any] = [None] * len(paths)
 
         def read(opened: _OpenShard, path: str) -> list[bytes]:
-            source = opened.source(path)
-            try:
+            with opened.source(path) as source:
                 ranges = [_range(first[n], last[n], lambda: source.size) for n in groups[path]]
                 size = source.size
                 return source.read_many([(min(a, size), max(min(a, size), min(b, size))) for a, b in ranges])
-            finally:
-                source.release()
 
         for path, found in self._each(groups, read, returns=on_error == "return", whole=False):
             for at, number in enumerate(groups[path]):
