@@ -16,7 +16,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import compress
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import unquote
 
@@ -30,7 +29,7 @@ except ImportError as error:
 
 from shardcore.errors import KeyAbsent, MissingFile, SourceChanged, SourceError, StoreUntrusted, UsageError, reason_of
 from shardcore.model.inside_path import inside_text
-from shardcore.model.objects import ObjectRef, State, in_states
+from shardcore.model.objects import ObjectRef, State
 from shardcore.model.parallel import in_order
 from shardcore.model.text import short
 from shardcore.operations.description import ExtractOptions
@@ -143,9 +142,8 @@ class _OpenShard:
         with suppress(Exception):
             if shard.source is not None and shard.source.near:
                 rows = shard.find_many(map(key_of, paths))
-                there = rows >= 0
-                there[there] = in_states(shard.objects.columns(rows[there]).state, self._taken.states)
-                each = zip(compress(paths, there.tolist()), shard.contents(rows[there]), strict=True)
+                there = [path for path, row in zip(paths, rows.tolist(), strict=True) if row >= 0]
+                each = zip(there, shard.contents(rows[rows >= 0]), strict=True)
                 found |= ((path, data) for path, data in each if isinstance(data, bytes))
         return found
 

@@ -168,10 +168,8 @@ def open(
             shard = _open_source(target, name, context, claim="" if format else claim)
         shard.tape = elsewhere.tape
         shard.chosen = {**({"format": format} if format else {}), **values}
-        shard.opened_at, shard.opened_with = (
-            (os.fsdecode(where) if isinstance(where, (str, os.PathLike)) else ""),
-            remote,
-        )
+        shard.opened_at = os.fsdecode(where) if isinstance(where, (str, os.PathLike)) else ""
+        shard.opened_with = remote
         if values.get("isolated"):
             shard.isolate()
         label_requests(shard)
