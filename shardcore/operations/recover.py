@@ -14,7 +14,6 @@ from typing import Any, overload
 
 from shardcore.dataclasses import dataclass, fields, replace
 from shardcore.errors import (
-    Cancelled,
     LimitExceeded,
     NotAShard,
     ShardError,
@@ -196,10 +195,8 @@ class Salvage:
 
     @property
     def counts(self) -> dict[str, int]:
-        return {one.value: self.count(one) for one in Condition} | {
-            "without_key": self.without_key,
-            "raw": self.raw,
-        }
+        names = (*(one.value for one in Condition), "without_key", "raw")
+        return {name: self.items.count_of(name) for name in names}
 
     def summary(self) -> dict[str, Any]:
         notes = [*self.notes, *self.left_out]
@@ -371,12 +368,8 @@ class _Saver:
     def save(self, found: SalvagedObject) -> Saved:
 
         def saved(condition: Condition, **more: Any) -> Saved:
-            facts: dict[str, Any] = {
-                "why": found.why,
-                "spans": found.spans[:_MOST_SPANS],
-                "without_index": found.without_index,
-            }
-            return Saved(found.key, found.name, condition, **(facts | {"raw": found.raw} | more))
+            facts: dict[str, Any] = {name: getattr(found, name) for name in ("why", "without_index", "raw")}
+            return Saved(found.key, found.name, condition, **(facts | {"spans": found.spans[:_MOST_SPANS]} | more))
 
         if found.pieces is None:
             there = any(span.size for span in found.spans)
@@ -448,4 +441,4 @@ def _report(source: Source, done: Salvage) -> Iterator[bytes]:
     yield b"\n ]\n}\n"
 
 
-__all__ = ["REPORT", "UNCHECKED", "Cancelled", "Salvage", "Saved", "salvage"]
+__all__ = ["REPORT", "UNCHECKED", "Salvage", "Saved", "salvage"]
