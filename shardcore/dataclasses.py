@@ -73,31 +73,24 @@ def _text(names: list[str]) -> Callable[[object], str]:
 
 
 def _frozen(cls: Any, names: list[str]) -> dict[str, Callable[..., object]]:
-    def set_attribute(self: Any, name: str, value: object) -> None:
-        if type(self) is cls or name in names:
-            raise FrozenInstanceError(f"cannot assign to field {name!r}")
-        super(cls, self).__setattr__(name, value)
+    def refusal(method: str, verb: str) -> Callable[..., None]:
+        def refuse(self: Any, name: str, *value: object) -> None:
+            if type(self) is cls or name in names:
+                raise FrozenInstanceError(f"cannot {verb} field {name!r}")
+            getattr(super(cls, self), method)(name, *value)
 
-    def delete_attribute(self: Any, name: str) -> None:
-        if type(self) is cls or name in names:
-            raise FrozenInstanceError(f"cannot delete field {name!r}")
-        super(cls, self).__delattr__(name)
+        return refuse
 
     def set_state(self: object, state: list[object]) -> None:
         for name, value in zip(names, state, strict=True):
             object.__setattr__(self, name, value)
 
     return {
-        "__setattr__": set_attribute,
-        "__delattr__": delete_attribute,
+        "__setattr__": refusal("__setattr__", "assign to"),
+        "__delattr__": refusal("__delattr__", "delete"),
         "__getstate__": lambda self: [getattr(self, name) for name in names],
         "__setstate__": set_state,
     }
-
-
-def _is_frozen(cls: type) -> bool:
-    parameters: Any = cls.__dict__.get("__dataclass_params__")
-    return parameters is not None and bool(parameters.frozen)
 
 
 if TYPE_CHECKING:
@@ -110,7 +103,7 @@ else:
         def define(cls):
             doc, cls.__doc__ = cls.__doc__, " "  # else the standard library writes one, from a signature
             # The standard library refuses to mix frozen and other classes.
-            inherits = any(_is_frozen(base) for base in cls.__mro__[1:])
+            inherits = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
             light = {"init": False, "repr": False, "eq": False, "frozen": inherits}
             made = dataclasses.dataclass(**light, slots=slots, kw_only=kw_only)(cls)
             made.__doc__, made.__dataclass_params__.frozen = doc, frozen

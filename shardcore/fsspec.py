@@ -16,7 +16,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import compress
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import unquote
 
@@ -30,7 +29,7 @@ except ImportError as error:
 
 from shardcore.errors import KeyAbsent, MissingFile, SourceChanged, SourceError, StoreUntrusted, UsageError, reason_of
 from shardcore.model.inside_path import inside_text
-from shardcore.model.objects import ObjectRef, State, in_states
+from shardcore.model.objects import ObjectRef, State
 from shardcore.model.parallel import in_order
 from shardcore.model.text import short
 from shardcore.operations.description import ExtractOptions
@@ -134,11 +133,8 @@ class _OpenShard:
     def size(self, ref: ObjectRef, path: str) -> int:
         if ref.size >= 0:
             return ref.size
-        source = self.source(path)
-        try:
+        with self.source(path) as source:
             return source.size
-        finally:
-            source.release()
 
     def contents(self, paths: Sequence[str]) -> dict[str, bytes]:
         """Return the contents that can be read together, by path; reading the others alone reports their errors."""
@@ -146,9 +142,8 @@ class _OpenShard:
         with suppress(Exception):
             if shard.source is not None and shard.source.near:
                 rows = shard.find_many(map(key_of, paths))
-                there = rows >= 0
-                there[there] = in_states(shard.objects.columns(rows[there]).state, self._taken.states)
-                each = zip(compress(paths, there.tolist()), shard.contents(rows[there]), strict=True)
+                there = [path for path, row in zip(paths, rows.tolist(), strict=True) if row >= 0]
+                each = zip(there, shard.contents(rows[rows >= 0]), strict=True)
                 found |= ((path, data) for path, data in each if isinstance(data, bytes))
         return found
 
@@ -438,13 +433,10 @@ class ShardFileSystem(AbstractFileSystem):
         out: list[Any] = [None] * len(paths)
 
         def read(opened: _OpenShard, path: str) -> list[bytes]:
-            source = opened.source(path)
-            try:
+            with opened.source(path) as source:
                 ranges = [_range(first[n], last[n], lambda: source.size) for n in groups[path]]
                 size = source.size
                 return source.read_many([(min(a, size), max(min(a, size), min(b, size))) for a, b in ranges])
-            finally:
-                source.release()
 
         for path, found in self._each(groups, read, returns=on_error == "return", whole=False):
             for at, number in enumerate(groups[path]):

@@ -258,7 +258,8 @@ def _(found: Content) -> Iterator[str]:
 
 @parts.register
 def _(block: TextBlock) -> Iterator[str]:
-    yield _pre(block.text) if block.code else _line(block.text, _MUTED if block.faint else "")
+    code = f'<pre style="{_PRE}">{escape(block.text)}</pre>'
+    yield code if block.code else _line(block.text, _MUTED if block.faint else "")
 
 
 @parts.register
@@ -300,10 +301,6 @@ def _list(rows: Iterable[Sequence[str]], count: int, noun: str, heads: Sequence[
     first = list(islice(rows, LINES))
     yield _table(first, heads) if first else ""
     yield _more(count, LINES, noun)
-
-
-def _pre(text: str) -> str:
-    return f'<pre style="{_PRE}">{escape(text)}</pre>'
 
 
 def _table(rows: Sequence[Sequence[str]] | Iterator[tuple[str, str]], heads: Sequence[str] = ()) -> str:

@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
@@ -185,7 +186,7 @@ class _ReadOnlyStore(Store):
     def __reduce__(self) -> Any:
         if isinstance(self._where, Shard):
             raise UsageError("an opened shard cannot leave its process: create the store from a path or an address")
-        return _reopened, (type(self), self._where, self._chosen, self._options)
+        return partial(type(self), **self._options), (self._where, *self._chosen)
 
     @property
     def _chosen(self) -> tuple[str, ...]:
@@ -428,10 +429,6 @@ class GroupStore(_ReadOnlyStore):
             "attributes": {"multiscales": [_multiscale(scales)]} if scales else {},
             "consolidated_metadata": {"kind": "inline", "must_understand": False, "metadata": metadata},
         }
-
-
-def _reopened(kind: type[_ReadOnlyStore], where: Any, chosen: tuple[str, ...], options: dict[str, Any]) -> Any:
-    return kind(where, *chosen, **options)
 
 
 def _plain(scale: str) -> str:

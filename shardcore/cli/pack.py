@@ -271,9 +271,7 @@ def _print_plan(
 def _planned_path(file: PlannedFile, out: str) -> str:
     from shardcore.shards.opening import means_folder
 
-    if means_folder(out):
-        return str(Path(out) / file.name)
-    return str(Path(out).parent / file.name)
+    return str((Path(out) if means_folder(out) else Path(out).parent) / file.name)
 
 
 def _planned_json(file: PlannedFile, path: str) -> dict[str, Any]:

@@ -187,23 +187,8 @@ _OLDER_NAMES = {"salvage": "recover"}
 
 _OLDER_OPTIONS = re.compile("|".join(f", {one}" for one in ("--tape", "--leads")))
 
-WRITING = frozenset(
-    [
-        "get",
-        "extract",
-        "recover",
-        "pack",
-        "convert",
-        "rekey",
-        "delete",
-        "truncate",
-        "append",
-        "tombstone",
-        "undo",
-        "lesson",
-        "find",
-    ]
-)
+_WRITERS = ("extract", "pack", "edit", "lesson", "find")
+WRITING = frozenset(name for name, module in _MODULES.items() if module in _WRITERS and name != "ls")
 """Commands whose budget depends on the size of their output or the number of opened files; for the others it depends on
 the stored size."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,15 +150,12 @@ def _digest_or_none(side: DiffSide, place: int) -> str | None:
 # --- shards of two formats ---
 
 
-@dataclass(frozen=True)
-class KeyPairs:
-    kinds: NDArray[np.uint8]
-    first: I64
-    second: I64
+Pairs = tuple[NDArray[np.uint8], I64, I64]
+"""Matched objects: their kinds, and their positions in both sides; -1 for none."""
 
 
 def across(
-    one: DiffSide, other: DiffSide, pairs: KeyPairs, alone: I64, added: I64, progress: Progress
+    one: DiffSide, other: DiffSide, pairs: Pairs, alone: I64, added: I64, progress: Progress
 ) -> tuple[NDArray[np.bool_], I64, I64, I64, I64]:
     """Match the objects of two shards of different formats by content, whatever their keys are.
 
@@ -168,8 +165,9 @@ def across(
     Returns:
         Mask of the pairs that stay, positions of renamed pairs in both sides, and the positions left in each side.
     """
-    changed = np.flatnonzero(pairs.kinds == CODES[DiffKind.CHANGED])
-    a, b = pairs.first[changed], pairs.second[changed]
+    kinds, first, second = pairs
+    changed = np.flatnonzero(kinds == CODES[DiffKind.CHANGED])
+    a, b = first[changed], second[changed]
     old, new, alone, added = renamed(one, other, np.union1d(alone, a), np.union1d(added, b), progress)
     if len(alone) + len(added):
         left, right, alone = _repeated(one, other, alone)
@@ -179,7 +177,7 @@ def across(
         old, new = np.concatenate([old, whole[0]]), np.concatenate([new, whole[1]])
         alone = added = np.zeros(0, np.int64)
     stay = np.isin(a, alone) & np.isin(b, added)
-    kept = np.ones(len(pairs.kinds), np.bool_)
+    kept = np.ones(len(kinds), np.bool_)
     kept[changed[~stay]] = False
     return kept, old, new, np.setdiff1d(alone, a[stay]), np.setdiff1d(added, b[stay])
 
@@ -345,37 +343,12 @@ class ShardDiff(Displayed):
                 yield ObjectDiff(KINDS[self.kinds[number]], key, one, other, self.unread.get(number, ""))
 
 
-class _Stages:
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
+def _stage(progress: Progress, first: int, last: int) -> Progress:
+    def report(done: int, total: int) -> None:
+        progress(first + (last - first) * min(done, total) // max(total, 1), PARTS)
 
-    def stage(self, first: int, last: int) -> Progress:
-        def report(done: int, total: int) -> None:
-            self._progress(first + (last - first) * min(done, total) // max(total, 1), PARTS)
-
-        report(0, 1)
-        return report
-
-
-@dataclass
-class _Found:
-    """Matched objects, collected piece by piece: as in `ShardDiff`, with positions in `DiffSide` instead of rows."""
-
-    kinds: list[NDArray[np.uint8]] = field(default_factory=list)
-    first: list[I64] = field(default_factory=list)
-    second: list[I64] = field(default_factory=list)
-
-    def add(self, kinds: NDArray[np.uint8] | DiffKind, first: I64 | None, second: I64 | None) -> None:
-        count = len(first) if first is not None else len(second) if second is not None else 0
-        none = np.full(count, -1, np.int64)
-        self.kinds.append(np.full(count, CODES[kinds], np.uint8) if isinstance(kinds, DiffKind) else kinds)
-        self.first.append(none if first is None else first)
-        self.second.append(none if second is None else second)
-
-    def joined(self) -> tuple[NDArray[np.uint8], I64, I64]:
-        kinds, first, second = np.concatenate(self.kinds), np.concatenate(self.first), np.concatenate(self.second)
-        self.kinds, self.first, self.second = [], [], []
-        return kinds, first, second
+    report(0, 1)
+    return report
 
 
 def diff(first: Shard, second: Shard, *, contents: bool = True, progress: Progress = no_progress) -> ShardDiff:
@@ -393,29 +366,28 @@ def diff(first: Shard, second: Shard, *, contents: bool = True, progress: Progre
     """
     if _identical(first, second):
         return _equal_by_identity(first)
-    stages = _Stages(progress)
+    stage = partial(_stage, progress)
     near = [shard.source is not None and shard.source.near for shard in (first, second)]
-    one = diff_side(first, sizes=contents or near[0], progress=stages.stage(0, 150))
-    other = diff_side(second, sizes=contents or near[1], progress=stages.stage(150, 300))
-    a, b, alone, added = _matched(one, other, stages.stage(300, 450))
-    found, unread = _Found(), dict[int, str]()
-    kinds = _pair_kinds(one, other, a, b, unread, contents=contents, progress=stages.stage(450, 800))
+    one = diff_side(first, sizes=contents or near[0], progress=stage(0, 150))
+    other = diff_side(second, sizes=contents or near[1], progress=stage(150, 300))
+    a, b, alone, added = _matched(one, other, stage(300, 450))
+    unread = dict[int, str]()
+    kinds = _pair_kinds(one, other, a, b, unread, contents=contents, progress=stage(450, 800))
+    old = new = np.zeros(0, np.int64)
     if contents and first.format != second.format:
-        kept, old, new, alone, added = across(one, other, KeyPairs(kinds, a, b), alone, added, stages.stage(800, PARTS))
+        kept, old, new, alone, added = across(one, other, (kinds, a, b), alone, added, stage(800, PARTS))
         # Renumber the unread pairs: some pairs were dropped.
         numbers = np.cumsum(kept) - 1
         unread = {int(numbers[number]): why for number, why in unread.items()}
-        found.add(kinds[kept], a[kept], b[kept])
-        found.add(DiffKind.RENAMED, old, new)
-    else:
-        found.add(kinds, a, b)
-    if contents and first.format == second.format:
-        old, new, alone, added = renamed(one, other, alone, added, stages.stage(800, PARTS))
-        found.add(DiffKind.RENAMED, old, new)
-    found.add(DiffKind.REMOVED, alone, None)
-    found.add(DiffKind.ADDED, None, added)
+        kinds, a, b = kinds[kept], a[kept], b[kept]
+    elif contents:
+        old, new, alone, added = renamed(one, other, alone, added, stage(800, PARTS))
+    codes = [CODES[kind] for kind in (DiffKind.RENAMED, DiffKind.REMOVED, DiffKind.ADDED)]
+    kinds = np.concatenate([kinds, np.repeat(codes, [len(old), len(alone), len(added)])])
+    a = np.concatenate([a, old, alone, np.full(len(added), -1, np.int64)])
+    b = np.concatenate([b, new, np.full(len(alone), -1, np.int64), added])
     depth = DiffDepth.CONTENTS if contents else DiffDepth.SIZES
-    return _joined(one, other, found, unread, depth)
+    return _joined(one, other, (kinds, a, b), unread, depth)
 
 
 def _identical(first: Shard, second: Shard) -> bool:
@@ -432,8 +404,8 @@ def _equal_by_identity(shard: Shard) -> ShardDiff:
     return ShardDiff((), counts, dict.fromkeys(KINDS, 0), DiffDepth.IDENTITY, np.zeros(0, np.uint8), none, none)
 
 
-def _joined(one: DiffSide, other: DiffSide, found: _Found, unread: dict[int, str], depth: DiffDepth) -> ShardDiff:
-    kinds, a, b = found.joined()
+def _joined(one: DiffSide, other: DiffSide, found: Pairs, unread: dict[int, str], depth: DiffDepth) -> ShardDiff:
+    kinds, a, b = found
     sizes = np.zeros(len(kinds), np.int64)
     sizes[b >= 0] = other.size[b[b >= 0]]
     sizes[a >= 0] = one.size[a[a >= 0]]

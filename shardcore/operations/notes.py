@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
-from shardcore.dataclasses import dataclass, field, replace
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import (
     FormatError,
     LimitExceeded,
@@ -103,12 +103,6 @@ class NoteBook:
         return tuple(note for note in self.notes if note.span.source == source)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    identity: ContentIdentity | None = None
-    notes: tuple[Note, ...] = field(default=())
-
-
 def user_data_folder() -> Path:
     return user_folder("data") / "notes"
 
@@ -126,10 +120,9 @@ def open_notes(shard: Shard) -> NoteBook:
     """Return the notes on a shard, beside it or in the user's data folder; reads the shard if there may be any."""
     beside = _beside(shard)
     if beside is not None and os.path.lexists(beside):
-        stored = _read(beside)
+        before, notes = _read(beside)
         identity = content_identity(shard)
-        changed = stored.identity is not None and stored.identity != identity
-        return NoteBook(beside, _name(shard), identity, stored.notes, beside, changed)
+        return NoteBook(beside, _name(shard), identity, notes, beside, before is not None and before != identity)
     folder = user_data_folder()
     lead = _size_prefix(-1 if isinstance(shard, DataSet) else _file_of(shard).size)
     maybe = False
@@ -139,7 +132,7 @@ def open_notes(shard: Shard) -> NoteBook:
         return NoteBook(folder, _name(shard), None, beside=beside)
     identity = content_identity(shard)
     path = folder / identity.file_name
-    return NoteBook(path, _name(shard), identity, _read(path).notes if os.path.lexists(path) else (), beside)
+    return NoteBook(path, _name(shard), identity, _read(path)[1] if os.path.lexists(path) else (), beside)
 
 
 def add_note(shard: Shard, book: NoteBook, note: Note) -> NoteBook:
@@ -174,10 +167,10 @@ def keep_beside(shard: Shard, book: NoteBook, *, beside: bool) -> NoteBook:
         raise UsageError("only local files can have notes beside them")
     identity = content_identity(shard)
     target = book.beside if beside else user_data_folder() / identity.file_name
-    notes = _read(book.path).notes if os.path.isfile(book.path) else ()  # noqa: PTH113
-    kept = _read(target).notes if os.path.lexists(target) else ()
+    notes = _read(book.path)[1] if os.path.isfile(book.path) else ()  # noqa: PTH113
+    kept = _read(target)[1] if os.path.lexists(target) else ()
     spans = {note.span for note in notes}
-    joined = _sorted((*(one for one in kept if one.span not in spans), *notes))
+    joined = tuple(sorted((*(one for one in kept if one.span not in spans), *notes)))
     moved = replace(book, path=target, identity=identity, notes=joined, changed=False)
     _write(moved)
     if os.path.isfile(book.path):  # noqa: PTH113
@@ -220,8 +213,8 @@ def _stored_with(shard: Shard, book: NoteBook, change: Any) -> NoteBook:
     """Apply a change to the notes as they are stored now, since another window may have changed them."""
     identity = content_identity(shard)
     path = book.path if book.is_beside else user_data_folder() / identity.file_name
-    there = _read(path).notes if os.path.lexists(path) else ()
-    notes = _sorted(change(there))
+    there = _read(path)[1] if os.path.lexists(path) else ()
+    notes = tuple(sorted(change(there)))
     if len(notes) > MOST_NOTES:
         raise LimitExceeded(f"a file has at most {plural(MOST_NOTES, 'note')}")
     changed = replace(book, path=path, identity=identity, notes=notes, changed=False)
@@ -254,7 +247,7 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> _Stored:
+def _read(path: Path) -> tuple[ContentIdentity | None, tuple[Note, ...]]:
     data = read_side_file(path, MOST_BYTES + 1)
     try:
         document = parse_json(data, f"the notes file {path}", limits=_LIMITS)
@@ -263,7 +256,7 @@ def _read(path: Path) -> _Stored:
         notes = document["notes"]
         if not isinstance(notes, list) or len(notes) > MOST_NOTES:
             raise ValueError(f"notes is not a list of at most {plural(MOST_NOTES, 'note')}")
-        return _Stored(_identity_of(document.get("content")), _sorted(_note_of(one) for one in notes))
+        return _identity_of(document.get("content")), tuple(sorted(map(_note_of, notes)))
     except (KeyError, TypeError, ValueError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise FormatError(f"the notes file {path} is damaged: {reason}; repair or remove it") from None
@@ -280,17 +273,10 @@ def _note_of(entry: Any) -> Note:
 
 
 def _identity_of(entry: Any) -> ContentIdentity | None:
-    if (
-        not isinstance(entry, dict)
-        or not isinstance(entry.get("size"), int)
-        or not isinstance(entry.get("sha256"), str)
-    ):
-        return None
-    return ContentIdentity(entry["size"], entry["sha256"])
-
-
-def _sorted(notes: Any) -> tuple[Note, ...]:
-    return tuple(sorted(notes))
+    match entry:
+        case {"size": int(size), "sha256": str(digest)}:
+            return ContentIdentity(size, digest)
+    return None
 
 
 def _file_of(shard: Shard) -> Source:

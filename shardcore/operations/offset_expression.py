@@ -219,8 +219,8 @@ def _named(text: str, places: GotoNames, position: int) -> int:
 
 def _value(text: str, places: GotoNames, position: int) -> int:
     name = text.lstrip("$").strip('"')
-    if _is_number(value := places.values.get(name)):
-        return int(str(value))
+    if isinstance(value := places.values.get(name), int) and not isinstance(value, bool):
+        return value
     if name in places.values:
         raise GotoError(f"{name} is not a number; without * it is the offset of the field", position)
     raise GotoError(f"unknown field {name!r}{_hint(name, places)}", position)
@@ -230,7 +230,3 @@ def _hint(name: str, places: GotoNames) -> str:
     names = dict.fromkeys(known.lstrip("*") for known in places.names)
     near = [known for known in names if name.lower() in known.lower() or known.lower() in name.lower()]
     return f"; did you mean {', '.join(near[:3])}?" if near else ""
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -14,7 +14,6 @@ from typing import Any, overload
 
 from shardcore.dataclasses import dataclass, fields, replace
 from shardcore.errors import (
-    Cancelled,
     LimitExceeded,
     NotAShard,
     ShardError,
@@ -81,19 +80,10 @@ class Saved:
     raw: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "key": self.key,
-            "name": self.name,
-            "condition": self.condition.value,
-            "path": self.path or None,
-            "size": self.size if self.size >= 0 else None,
-            "sha256": self.sha256 or None,
-            "checked_by": self.checked_by or None,
-            "why": self.why or None,
-            "spans": [span.to_json() for span in self.spans],
-            "without_index": self.without_index,
-            "raw": self.raw,
-        }
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        found |= {name: found[name] or None for name in ("path", "sha256", "checked_by", "why")}
+        found |= {"condition": self.condition.value, "size": self.size if self.size >= 0 else None}
+        return found | {"spans": [span.to_json() for span in self.spans]}
 
 
 _AT_ONCE = 1024
@@ -205,10 +195,8 @@ class Salvage:
 
     @property
     def counts(self) -> dict[str, int]:
-        return {one.value: self.count(one) for one in Condition} | {
-            "without_key": self.without_key,
-            "raw": self.raw,
-        }
+        names = (*(one.value for one in Condition), "without_key", "raw")
+        return {name: self.items.count_of(name) for name in names}
 
     def summary(self) -> dict[str, Any]:
         notes = [*self.notes, *self.left_out]
@@ -367,11 +355,8 @@ def _found(one: Format, damaged: Damaged) -> Iterator[SalvagedObject]:
 
 class _Saver:
     def __init__(self, search: _Search, folder: Path | None) -> None:
+        self._search, self._folder = search, folder
         self._size = search.source.size
-        self._folder = folder
-        self._limit = search.limit
-        self._progress = search.progress
-        self._budget = search.budget
         self._names = Names([REPORT, UNCHECKED])
         self._over = 0
 
@@ -383,17 +368,14 @@ class _Saver:
     def save(self, found: SalvagedObject) -> Saved:
 
         def saved(condition: Condition, **more: Any) -> Saved:
-            facts: dict[str, Any] = {
-                "why": found.why,
-                "spans": found.spans[:_MOST_SPANS],
-                "without_index": found.without_index,
-            }
-            return Saved(found.key, found.name, condition, **(facts | {"raw": found.raw} | more))
+            facts: dict[str, Any] = {name: getattr(found, name) for name in ("why", "without_index", "raw")}
+            return Saved(found.key, found.name, condition, **(facts | {"spans": found.spans[:_MOST_SPANS]} | more))
 
         if found.pieces is None:
             there = any(span.size for span in found.spans)
             return saved(Condition.DAMAGED if there else Condition.LOST)
-        if self._budget.left <= 0:
+        budget, limit = self._search.budget, self._search.limit
+        if budget.left <= 0:
             self._over += 1
             return saved(Condition.UNCHECKED, why="not read: total size limit exceeded")
         condition = Condition.WHOLE if found.checked_by else Condition.UNCHECKED
@@ -412,16 +394,16 @@ class _Saver:
         def pieces() -> Iterator[bytes]:
             nonlocal size
             for piece in stored():
-                self._progress(max(self._size - 1, 0), max(self._size, 1))
+                self._search.progress(max(self._size - 1, 0), max(self._size, 1))
                 digest.update(piece)
                 size += len(piece)
-                self._budget.checked += len(piece)
-                if size > self._limit:
-                    fault.append(LimitExceeded(f"more than the limit of {plural(self._limit, 'byte')}"))
+                budget.checked += len(piece)
+                if size > limit:
+                    fault.append(LimitExceeded(f"more than the limit of {plural(limit, 'byte')}"))
                     raise fault[-1]
                 yield piece
 
-        path, before = "", self._budget.read
+        path, before = "", budget.read
         try:
             if self._folder is None:
                 for _ in pieces():
@@ -436,7 +418,7 @@ class _Saver:
             return saved(Condition.DAMAGED, why=error.message)
         finally:
             # Reads without output count as well: many damaged payloads may share the same bytes.
-            self._budget.checked += max(self._budget.read - before - size, 0)
+            budget.checked += max(budget.read - before - size, 0)
         return saved(condition, path=path, size=size, sha256=digest.hexdigest(), checked_by=found.checked_by)
 
     def _write(self, found: SalvagedObject, condition: Condition, pieces: Iterator[bytes]) -> str:
@@ -459,4 +441,4 @@ def _report(source: Source, done: Salvage) -> Iterator[bytes]:
     yield b"\n ]\n}\n"
 
 
-__all__ = ["REPORT", "UNCHECKED", "Cancelled", "Salvage", "Saved", "salvage"]
+__all__ = ["REPORT", "UNCHECKED", "Salvage", "Saved", "salvage"]

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from functools import wraps
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,15 +65,7 @@ MOST_FILES = 40
 """Number of files, the largest ones, that have a share of their own."""
 
 
-class DataSetFile(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def size(self) -> int: ...
-
-
-def file_shares(files: Sequence[DataSetFile]) -> tuple[Share, ...]:
+def file_shares(files: Sequence[Member]) -> tuple[Share, ...]:
     ordered = sorted((file for file in files if file.size > 0), key=lambda file: (-file.size, file.name))
     shares = [Share(Use.DATA, file.name, file.size, Span(file.name, 0, file.size)) for file in ordered[:MOST_FILES]]
     if rest := ordered[MOST_FILES:]:

@@ -221,12 +221,7 @@ def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[bytes]:
         begins, group = starts[order[heads]], np.empty(last - first, np.int64)
         group[order - first] = np.repeat(np.arange(len(heads)), np.diff(heads, append=len(order)))
         blocks = source.read_many(list(zip(begins.tolist(), reach[np.append(heads[1:], 0) - 1].tolist(), strict=True)))
-        places = zip(
-            group.tolist(),
-            (starts[first:last] - begins[group]).tolist(),
-            (stops[first:last] - begins[group]).tolist(),
-            strict=True,
-        )
-        for number, start, stop in places:
+        heads, tails = ((edges[first:last] - begins[group]).tolist() for edges in (starts, stops))
+        for number, start, stop in zip(group.tolist(), heads, tails, strict=True):
             yield blocks[number][start:stop]
         first = last

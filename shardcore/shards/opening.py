@@ -168,10 +168,8 @@ def open(
             shard = _open_source(target, name, context, claim="" if format else claim)
         shard.tape = elsewhere.tape
         shard.chosen = {**({"format": format} if format else {}), **values}
-        shard.opened_at, shard.opened_with = (
-            (os.fsdecode(where) if isinstance(where, (str, os.PathLike)) else ""),
-            remote,
-        )
+        shard.opened_at = os.fsdecode(where) if isinstance(where, (str, os.PathLike)) else ""
+        shard.opened_with = remote
         if values.get("isolated"):
             shard.isolate()
         label_requests(shard)
@@ -243,8 +241,9 @@ def open_inside(
     from shardcore.shards.inner_source import source_inside
 
     found = shard
-    # The format chosen for the file does not apply to its content; options for decoding and deleted objects do.
-    kept = {name: value for name, value in shard.chosen.items() if name in _inherited()}
+    # The format chosen for the file does not apply to its content; options that imply no format do.
+    given = (option for one in all_formats() for option in one.options_for(OptionPurpose.OPEN))
+    kept = {one.name: shard.chosen[one.name] for one in given if not one.names_format and one.name in shard.chosen}
     try:
         if not 0 < len(path) <= MOST_INSIDE:
             raise UsageError(f"a path inside a file has 1 to {MOST_INSIDE} steps, not {len(path)}")
@@ -271,12 +270,6 @@ def open_inside(
         if closing or found is not shard:
             found.close()
         raise
-
-
-def _inherited() -> set[str]:
-    """Return the names of the options for opening that nested shards inherit: those that imply no format."""
-    options = (option for one in all_formats() for option in one.options_for(OptionPurpose.OPEN))
-    return {option.name for option in options if not option.names_format}
 
 
 def opening(

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import RequestLog
 
 PACKAGE = "shardcore."
+_SEQUENCES: dict[str, type[Any]] = {"list": list, "tuple": tuple, "set": frozenset}
 
 
 def mark_of(work: Callable[..., Any], ticket: ShardTicket, given: tuple[Any, ...]) -> str:
@@ -112,13 +113,11 @@ def to_plain(value: Any, *, compared: bool = False) -> Any:
     plain = partial(to_plain, compared=compared)
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, Enum)):
         return value
-    if isinstance(value, (list, tuple)):
-        kind = "list" if isinstance(value, list) else "tuple"
-        return {"": kind, "of": [plain(one) for one in value]}
+    for name, kind in _SEQUENCES.items():
+        if isinstance(value, kind):
+            return {"": name, "of": list(map(plain, sorted(value) if kind is frozenset else value))}
     if isinstance(value, dict):
         return {"": "dict", "of": [[plain(key), plain(one)] for key, one in value.items()]}
-    if isinstance(value, frozenset):
-        return {"": "set", "of": [plain(one) for one in sorted(value)]}
     if isinstance(value, bytes):
         return {"": "bytes", "of": base64.b64encode(value).decode()}
     if isinstance(value, np.ndarray):
@@ -144,11 +143,8 @@ def _restored(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     kind, of = value[""], value["of"]
-    if kind in ("list", "tuple"):
-        found = map(_restored, of)
-        return list(found) if kind == "list" else tuple(found)
-    if kind == "set":
-        return frozenset(map(_restored, of))
+    if kind in _SEQUENCES:
+        return _SEQUENCES[kind](map(_restored, of))
     if kind == "dict":
         return {_restored(key): _restored(one) for key, one in of}
     if kind == "bytes":

@@ -388,9 +388,6 @@ class MainWindow(QMainWindow):
     def compare_formats(self) -> None:
         self.comparing.show()
 
-    def find_key(self) -> None:
-        self.finding.ask()
-
     def stop_jobs(self) -> None:
         self.jobs.cancel_where(lambda job: bool(job.title))
 
@@ -530,7 +527,7 @@ def _tools_menu(w: MainWindow) -> Menu:
             objects.check,
             LINE,
             objects.trace,
-            MenuEntry("find_key", "Find &key in folder…", w.find_key, "Ctrl+Shift+K"),
+            MenuEntry("find_key", "Find &key in folder…", lambda *_: w.finding.ask(), "Ctrl+Shift+K"),
             MenuEntry("load_index", "Load &index", session.index.want, enabled=INDEX_MISSING),
             MenuEntry("stop", "&Stop all jobs", w.stop_jobs, "Ctrl+."),
             LINE,

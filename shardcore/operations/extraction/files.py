@@ -383,25 +383,6 @@ class _Task:
 WRITERS = min(os.cpu_count() or 1, 4)
 """Objects decoded and written in parallel; no more than processors, since threads slow each other down."""
 
-BATCH = 16
-BATCH_BYTES = 1 << 20
-"""Small objects are handed to a thread in batches of at most `BATCH` objects and this many bytes."""
-
-
-def _batches(tasks: Iterable[_Task]) -> Iterator[list[_Task]]:
-    batch, size, member = list[_Task](), 0, ""
-    for task in tasks:
-        ref = task.ref
-        if batch and (len(batch) == BATCH or size >= BATCH_BYTES or (ref is not None and ref.shard != member)):
-            yield batch
-            batch, size = [], 0
-        batch.append(task)
-        if ref is not None:
-            member = ref.shard
-            size += max(ref.size, ref.stored_size, 0)
-    if batch:
-        yield batch
-
 
 _NO_SIZE = -1
 """Size of an existing name that is not a regular file: a link, a pipe."""
@@ -443,11 +424,6 @@ class _Extraction(Target):
 
     def _way(self, one: Wanted) -> Callable[[Iterator[Any]], Generator[list[Extracted]]]:
         return self._of_small if isinstance(one, SmallObjects) else self._one_by_one
-
-    def _one_by_one(self, refs: Iterable[ObjectRef | ShardError]) -> Generator[list[Extracted]]:
-        with closing(self._results(refs)) as each:
-            for results in each:
-                yield list(map(self.result_named, results))
 
     def _of_small(self, groups: Iterable[SmallObjects]) -> Generator[list[Extracted]]:
         lost, temporary = SourceError(""), temporary_text("extract")
@@ -491,22 +467,17 @@ class _Extraction(Target):
         settled = self._stays and self._size_there(name) is not None
         return list(map(self.result_named, self._extract(_Task(ref, (_File("", key, name, settled),)))))
 
-    def _results(self, refs: Iterable[ObjectRef | ShardError]) -> Generator[list[Extracted]]:
-        planned = map(self._plan, refs)
-        tasks = fetched_ahead(self._shard, planned, lambda task: task.reads)
-        if self._writers > 1:
-            with closing(in_order(self._extract_batch, _batches(tasks), self._writers)) as batches:
-                for batch in batches:
-                    yield from batch
-            return
-        results = map(self._extract, tasks)
+    def _one_by_one(self, refs: Iterable[ObjectRef | ShardError]) -> Generator[list[Extracted]]:
+        tasks = fetched_ahead(self._shard, map(self._plan, refs), lambda task: task.reads)
         if self.delivery is None:
-            yield from results
-            return
-        # Threads even for one writer: a signal may interrupt the main thread at any point.
-        jobs = max(self.delivery.jobs, 2)
-        with closing(in_order(self._delivered, results, jobs, stop=self.delivery.stop)) as delivered:
-            yield from delivered
+            done = in_order(self._extract, tasks, self._writers)
+        else:
+            # Threads even for one writer: a signal may interrupt the main thread at any point.
+            jobs = max(self.delivery.jobs, 2)
+            done = in_order(self._delivered, map(self._extract, tasks), jobs, stop=self.delivery.stop)
+        with closing(done) as each:
+            for results in each:
+                yield list(map(self.result_named, results))
 
     @property
     def _writers(self) -> int:
@@ -514,15 +485,7 @@ class _Extraction(Target):
         options = self.options
         if options.guess_extension or options.conflict is Conflict.RENAME:
             return 1
-        return min(self._shard.jobs, WRITERS) if self.delivery is None and self._each_piece is None else 1
-
-    def _extract_batch(self, batch: list[_Task]) -> list[list[Extracted]]:
-        found = []
-        for task in batch:
-            found.append(self._extract(task))
-            if any(one.last for one in found[-1]):
-                break
-        return found
+        return min(self._shard.jobs, WRITERS) if self._each_piece is None else 1
 
     def _plan(self, ref: ObjectRef | ShardError) -> _Task:
         if isinstance(ref, ShardError):
@@ -597,11 +560,12 @@ class _Extraction(Target):
             return {}
 
     def _extract_file(self, ref: ObjectRef, file: _File) -> Extracted:
-        pieces, name = self._pieces_of(ref, file.part, file.name or file.raw), file.name
+        name, options = file.name, self.options
+        pieces = _pieces(self._shard, ref, file.part, options.limit, name or file.raw)
         if not name:
             head, pieces = _peeked(pieces, HEAD)
             name = self.names.give(file.raw, ending_of(head[:HEAD], whole=len(head) < HEAD))
-        conflict, free = self.options.conflict, self._stays and bool(file.name) and not file.settled
+        conflict, free = options.conflict, self._stays and bool(file.name) and not file.settled
         exists = not free and self.exists(name)
         if exists and conflict is Conflict.SKIP:
             return self._skipped(ref, file.part, name)
@@ -624,9 +588,6 @@ class _Extraction(Target):
                 return self._skipped(ref, file.part, name)
             raise
         return Extracted(ref.key, str(path), size, digest, part=file.part, row=ref.row, facts=self._facts(ref))
-
-    def _pieces_of(self, ref: ObjectRef, part: str, name: str) -> Iterator[bytes]:
-        return _pieces(self._shard, ref, part, self.options.limit, name)
 
     def _skipped(self, ref: ObjectRef, part: str, name: str) -> Extracted:
         size = _size_of(self._shard, ref, part, name)
@@ -667,7 +628,7 @@ class _Extraction(Target):
                     raise
                 self._known = {self.folder}
                 # The iterator cannot be read twice.
-                pieces = self._pieces_of(ref, part, name)
+                pieces = _pieces(self._shard, ref, part, self.options.limit, name)
         raise AssertionError("the second attempt returns or raises")
 
     @contextlib.contextmanager
