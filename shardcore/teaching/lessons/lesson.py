@@ -21,6 +21,8 @@ MOST_ROW = 256
 """Most bytes in a row."""
 RECORD = "record"
 """A row per record, instead of a number of bytes."""
+COMPARISON = "comparison"
+"""Name of the panel that opens *Compare formats*."""
 
 _FACT = re.compile(r"^(?P<name>[a-z ]+?):\s*(?P<value>.*)$")
 _LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?|(?<=wrong ).+?))?:\s+(?P<rest>.*)$")
@@ -119,6 +121,11 @@ class LessonStep:
     def line_of(self, text: str) -> int:
         return dict(self.places).get(text, self.line)
 
+    @property
+    def has_picture(self) -> bool:
+        """Whether the step shows a drawing, rows of records or *Compare formats*."""
+        return any(kind in (Show.DRAWING, Show.ROWS) or what == COMPARISON for kind, what in self.shows)
+
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
@@ -135,6 +142,20 @@ class Lesson:
     needs: tuple[str, ...] = ()
     offsets: str = ""
     path: Path | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Steps, questions, questions with a picture, answers that are clicked and typed numbers, and minutes."""
+        asked = [step for step in self.steps if step.question is not None]
+        kinds = [step.question.kind for step in asked if step.question is not None]
+        return {
+            "steps": len(self.steps),
+            "questions": len(asked),
+            "pictures": sum(step.has_picture for step in asked),
+            "clicks": kinds.count(Answer.ITEM) + kinds.count(Answer.NODE),
+            "numbers": kinds.count(Answer.NUMBER),
+            "minutes": self.minutes,
+        }
 
 
 def parse(text: str, name: str) -> Lesson:
