@@ -56,12 +56,6 @@ IDLE_MILLISECONDS = 2500
 _LETTERS, _BYTES = 25, 26
 """Number of text lines and of rows of bytes that would fill the screen; determines their font sizes."""
 
-_READABLE = 4 / 3
-"""Scale of a drawing that must be scrolled, relative to the minimum scale of one that fits."""
-
-_LABEL = 24 / 1080
-"""Least height of a label in a drawing, as a fraction of the screen height."""
-
 _ROWS, _WIDTH = 3, 16
 _RING = 0.045
 _LEAST = 15
@@ -503,9 +497,9 @@ class LectureScreen(QWidget):
         small = fonts.sized(self.font(), max(pixels * 0.55, 11.0), zoomed=False)
         for widget in (self.counter, self.drawings.tabs, self.drawings.controls):
             widget.setFont(small)
-        drawing, least = self.drawing, size.height() / 1000
-        drawing.least, drawing.scrolled, drawing.most = least, least * _READABLE, size.height() / 330
-        drawing.readable = size.height() * _LABEL / NORMAL
+        drawing, high = self.drawing, size.height()
+        drawing.least, drawing.scrolled, drawing.most = high / 1000, high / 750, high / 330
+        drawing.readable = high * 24 / 1080 / NORMAL  # labels of 24 pixels on a screen of 1080
         state = self.bytes.state
         state.set_zoom(size.height() / _BYTES / fonts.NORMAL)
         # The grid has whole pixels, so that its width does not follow the zoom exactly.

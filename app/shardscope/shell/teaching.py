@@ -7,18 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import PySide6
-from PySide6.QtCore import (
-    QCoreApplication,
-    QEvent,
-    QFileSystemWatcher,
-    QObject,
-    QPoint,
-    QRect,
-    QSize,
-    Qt,
-    Signal,
-    qVersion,
-)
+from PySide6.QtCore import QCoreApplication, QEvent, QFileSystemWatcher, QObject, QSize, Qt, Signal, qVersion
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMessageBox, QWidget
 from shiboken6 import delete
@@ -275,10 +264,10 @@ class Teaching(QObject):
 
     def _wanted(self, shown: StepTarget) -> None:
         if shown.kind is Show.PANEL and shown.name == COMPARISON:
-            sheet, corner = self._compare(), self._window.mapToGlobal(QPoint())
-            room = self._panels.by_name[PANEL].mapToGlobal(QPoint()) - corner
-            if room.x() > sheet.minimumSizeHint().width():  # the question stays in sight
-                sheet.setGeometry(QRect(corner, QSize(room.x(), self._window.height())))
+            sheet, room = self._compare(), self._panels.by_name[PANEL].x()
+            if room > sheet.minimumSizeHint().width():  # the question stays in sight
+                sheet.move(self._window.pos())
+                sheet.resize(room, self._window.height())
         elif shown.kind is Show.PANEL and shown.name in self._panels.by_name:
             self._panels.show(shown.name)
             if not self._panels.in_front(PANEL):

@@ -52,6 +52,9 @@ class Show(StrEnum):
     ROWS = "rows"
 
 
+_PICTURES = (Show.DRAWING, Show.ROWS)
+
+
 class Answer(StrEnum):
     NODE = "node"
     NUMBER = "number"
@@ -121,11 +124,6 @@ class LessonStep:
     def line_of(self, text: str) -> int:
         return dict(self.places).get(text, self.line)
 
-    @property
-    def has_picture(self) -> bool:
-        """Whether the step shows a drawing, rows of records or *Compare formats*."""
-        return any(kind in (Show.DRAWING, Show.ROWS) or what == COMPARISON for kind, what in self.shows)
-
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
@@ -145,17 +143,13 @@ class Lesson:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Steps, questions, questions with a picture, answers that are clicked and typed numbers, and minutes."""
-        asked = [step for step in self.steps if step.question is not None]
-        kinds = [step.question.kind for step in asked if step.question is not None]
-        return {
-            "steps": len(self.steps),
-            "questions": len(asked),
-            "pictures": sum(step.has_picture for step in asked),
-            "clicks": kinds.count(Answer.ITEM) + kinds.count(Answer.NODE),
-            "numbers": kinds.count(Answer.NUMBER),
-            "minutes": self.minutes,
-        }
+        """Steps, questions, questions with a picture, answers that are clicked, and typed numbers; minutes."""
+        asked = [(step.shows, step.question.kind) for step in self.steps if step.question is not None]
+        kinds = [kind for _, kind in asked]
+        drawn = [any(one in _PICTURES or what == COMPARISON for one, what in shows) for shows, _ in asked]
+        clicks = kinds.count(Answer.ITEM) + kinds.count(Answer.NODE)
+        found = (len(self.steps), len(asked), sum(drawn), clicks, kinds.count(Answer.NUMBER), self.minutes)
+        return dict(zip(("steps", "questions", "pictures", "clicks", "numbers", "minutes"), found, strict=True))
 
 
 def parse(text: str, name: str) -> Lesson:
