@@ -11,9 +11,11 @@ import typer
 from shardcore.cli.options import Force, Json, one_of, only
 from shardcore.cli.output import print_json, print_line, write_text_to
 from shardcore.errors import UsageError, reported_as
-from shardcore.model.text import short
+from shardcore.model.text import plural, short
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from shardcore.teaching.lessons.lesson import Lesson
 
 
@@ -39,7 +41,7 @@ def lesson(
     force: Force = False,
     json: Json = False,
 ) -> int:
-    """List lessons and missions, or export one as an HTML page.
+    """List lessons and missions with their numbers of steps, or export one as an HTML page.
 
     Examples:
         shardcore lesson list
@@ -64,17 +66,24 @@ def _list(*, json: bool) -> None:
     from shardcore.teaching.lessons.lesson_list import lessons, missions
 
     own = (*lessons(), *missions())
+    total = {name: sum(one.counts[name] for one in own) for name in own[0].counts}
     if json:
-        print_json({"lessons": list(map(_lesson_json, own))})
+        print_json({"lessons": list(map(_lesson_json, own)), "total": total})
         return
     for one in own:
         after = f" (after: {', '.join(one.needs)})" if one.needs else ""
-        print_line(f"{one.name}: {one.title}, {one.minutes} min{after}")
+        print_line(f"{one.name}: {one.title}, {_counted(one.counts)}{after}")
+    print_line(f"{len(own)} lessons and missions: {_counted(total)}")
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    names = ("step", "question", "picture", "click", "number")
+    return ", ".join([*(plural(counts[f"{name}s"], name) for name in names), f"{counts['minutes']} min"])
 
 
 def _lesson_json(one: Lesson) -> dict[str, Any]:
     about = {"name": one.name, "title": one.title, "about": one.about, "format": one.format or None}
-    return about | {"minutes": one.minutes, "steps": len(one.steps), "needs": list(one.needs)}
+    return about | one.counts | {"needs": list(one.needs)}
 
 
 def _export(name: str, target: str, *, force: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -25,6 +26,7 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from shardcore import Section, Shard, ShardError, Span
 from shardcore.model.drawing import Drawing, Item, Sketch, StaticSketch
 from shardcore.shards.trace import Trace
+from shardcore.teaching.drawing.picture import NORMAL
 from shardcore.teaching.lessons.lesson import Show
 from shardcore.teaching.lessons.lesson_step import LessonStage
 from shardcore.teaching.slides import Beat, Slide, lesson_slide, section_slides, trace_slides
@@ -54,10 +56,7 @@ IDLE_MILLISECONDS = 2500
 _LETTERS, _BYTES = 25, 26
 """Number of text lines and of rows of bytes that would fill the screen; determines their font sizes."""
 
-_READABLE = 4 / 3
-"""Scale of a drawing that must be scrolled, relative to the minimum scale of one that fits."""
-
-_ROWS = 3
+_ROWS, _WIDTH = 3, 16
 _RING = 0.045
 _LEAST = 15
 _SENTENCE = 0.34
@@ -158,7 +157,7 @@ class LectureScreen(QWidget):
         self._sketches: tuple[Sketch, ...] = ()
         self.slide: Slide | None = None
         self.at, self.beat = 0, 0
-        self._from_end = self._hidden_cursor = False
+        self._from_end = self._hidden_cursor = self._crowded = self._has_bytes = False
         self._drawn: Drawing | None = None
         self._pending: Callable[[tuple[Slide, ...]], object] = len
         self._front = _SLIDE
@@ -169,6 +168,7 @@ class LectureScreen(QWidget):
         actions.setEnabled(True)
         self.addActions(actions.actions())
         actions.triggered.connect(self._act)
+        self.drawings.drawn.connect(self._make_room)
         self.drawings.drawn.connect(self._reach)
         self.drawings.item_chosen.connect(self._item_chosen)
         if self._of_lesson:
@@ -194,7 +194,7 @@ class LectureScreen(QWidget):
         self.bytes, hidden = made(HexView(self._pages, self), "lectureBytes"), Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         made(self.bytes, verticalScrollBarPolicy=hidden, horizontalScrollBarPolicy=hidden)
         self.bytes.set_column(False)
-        self.bytes.state.set_row_width(16)
+        self.bytes.state.set_row_width(_WIDTH)
         for view in (self.drawing, self.bytes):
             view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its keys are those of the lecture
         self.counter = plain_label(name="lectureCounter")
@@ -279,6 +279,8 @@ class LectureScreen(QWidget):
             self._show(number, Slide(player.lesson.steps[number].title, (Beat(player.trouble),)))
         if stage is not None and stage is not self._stage:
             self._stage = stage
+            rows = next((one.name for one in stage.shown if one.kind is Show.ROWS), "")
+            self.bytes.state.set_row_width(min(int(rows), _WIDTH) if rows.isdecimal() else _WIDTH)
             show = partial(self._show, number)
             self._ask(lambda _: (lesson_slide(stage),), stage.scene.trace, lambda slides: show(slides[0]))
 
@@ -373,8 +375,6 @@ class LectureScreen(QWidget):
         stage = next((one.stage for one in so_far if one.stage is not None), None)
         self._reached = (stage if own is None else None), beat.item
         self._show_drawing(slide, own)
-        self.sentence.set_text(beat.text)
-        self.choices.set_text("\n\n".join(beat.choices))
         self._fit()
         self._show_bytes(next((one.spans for one in so_far if one.spans), slide.spans))
         self._show_counter()
@@ -398,6 +398,17 @@ class LectureScreen(QWidget):
         else:
             self._front = _SLIDE
             self.drawings.show_sketches((StaticSketch(_SLIDE, slide.title, drawing), *self._sketches), _SLIDE)
+
+    def _make_room(self) -> None:
+        """Hide the bytes if a drawing of the lesson has no readable labels beside them."""
+        self._column.activate()
+        room, drawing = self.drawing.viewport().size(), self.drawings.drawing
+        beside = room - QSize(0, 0 if self.bytes.isVisible() else self.bytes.height() + self._column.spacing())
+        own = self._stage is not None and any(one.kind is Show.DRAWING for one in self._stage.shown)
+        if self.drawings.name == self._front:
+            scale = self.drawing.fitting(drawing, beside)[1] if own and drawing is not None else math.inf
+            self._crowded = scale < self.drawing.readable
+        self.bytes.setVisible(self._has_bytes and not self._crowded)
 
     def _reach(self) -> None:
         """Show the drawing up to the stage of the beat, and highlight the item that it is about."""
@@ -430,7 +441,8 @@ class LectureScreen(QWidget):
 
     def _show_bytes(self, spans: Sequence[Span]) -> None:
         found = [span for span in spans if span.size] or list(spans)
-        self.bytes.setVisible(bool(found))
+        self._has_bytes = bool(found)
+        self.bytes.setVisible(self._has_bytes and not self._crowded)
         if not found:
             return
         name = found[0].source
@@ -440,6 +452,7 @@ class LectureScreen(QWidget):
             if not alive(self._show_bytes):
                 return
             if about is None:
+                self._has_bytes = False
                 self.bytes.hide()
                 return
             state = self.bytes.state
@@ -478,11 +491,15 @@ class LectureScreen(QWidget):
             pixels -= 1
         for label, height in zip((self.sentence, self.choices), heights, strict=True):
             label.setFixedHeight(height)
+            policy = label.sizePolicy()
+            policy.setRetainSizeWhenHidden(height > 0)
+            label.setSizePolicy(policy)
         small = fonts.sized(self.font(), max(pixels * 0.55, 11.0), zoomed=False)
         for widget in (self.counter, self.drawings.tabs, self.drawings.controls):
             widget.setFont(small)
-        drawing, least = self.drawing, size.height() / 800
-        drawing.least, drawing.scrolled, drawing.most = least, least * _READABLE, size.height() / 330
+        drawing, high = self.drawing, size.height()
+        drawing.least, drawing.scrolled, drawing.most = high / 1000, high / 750, high / 330
+        drawing.readable = high * 24 / 1080 / NORMAL  # labels of 24 pixels on a screen of 1080
         state = self.bytes.state
         state.set_zoom(size.height() / _BYTES / fonts.NORMAL)
         # The grid has whole pixels, so that its width does not follow the zoom exactly.
@@ -491,11 +508,19 @@ class LectureScreen(QWidget):
         self.bytes.setFixedHeight(round(state.grid.row_y(_ROWS)) + 2)
 
     def _text_heights(self, pixels: float, width: int) -> list[int]:
-        heights = []
-        for label, share in ((self.sentence, 1.0), (self.choices, 0.8)):
+        """Return the heights of the sentence and the choices that all beats of the slide need: nothing moves."""
+        beats, heights = self.slide.beats if self.slide is not None else (), []
+        for label, share, texts in (
+            (self.sentence, 1.0, [beat.text for beat in beats]),
+            (self.choices, 0.8, ["\n\n".join(beat.choices) for beat in beats]),
+        ):
             label.setFont(fonts.sized(self.font(), pixels * share, zoomed=False))
             label.setMinimumHeight(0)  # else a label is never lower than it was before
-            heights.append(max(label.heightForWidth(width), 0) if label.text() else 0)
+            most = 0
+            for text in (*texts, *texts[self.beat : self.beat + 1]):  # the last one stays
+                label.set_text(text)
+                most = max(most, label.heightForWidth(width) if text else 0)
+            heights.append(most)
         return heights
 
     # --- the pointer ---

@@ -17,7 +17,7 @@ from PySide6.QtGui import (
     QKeySequence,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QApplication, QMainWindow
+from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 
 from shardcore import Depth
 from shardcore.teaching import resource_paths
@@ -385,8 +385,8 @@ class MainWindow(QMainWindow):
             drag.close()
         super().closeEvent(event)
 
-    def compare_formats(self) -> None:
-        self.comparing.show()
+    def compare_formats(self) -> QWidget:
+        return self.comparing.show()
 
     def stop_jobs(self) -> None:
         self.jobs.cancel_where(lambda job: bool(job.title))

@@ -16,7 +16,7 @@ import shardcore
 from shardcore import Shard
 from shardcore.dataclasses import replace
 from shardcore.shards.registry import FORMATS
-from shardcore.teaching.lessons.lesson import Lesson, Show
+from shardcore.teaching.lessons.lesson import COMPARISON, Lesson, Show
 from shardcore.teaching.lessons.lesson_list import lessons, lessons_of, missions, read_lesson
 from shardcore.teaching.lessons.lesson_step import StepTarget
 from shardscope.learning.help.format_page import FormatPage
@@ -91,9 +91,6 @@ PANEL = "lessons"
 PAGE = "formatPage"
 _PAGES = {"findings": "check", "hits": "hex", "transfers": "activity"}
 
-COMPARISON = "comparison"
-"""Name that a lesson uses to open *Compare formats*."""
-
 
 class Teaching(QObject):
     def __init__(
@@ -103,7 +100,7 @@ class Teaching(QObject):
         bytes_: HexPanel,
         notices: Notices,
         settings: Settings,
-        compare: Callable[[], object],
+        compare: Callable[[], QWidget],
         window: QWidget,
     ) -> None:
         super().__init__(window)
@@ -267,7 +264,10 @@ class Teaching(QObject):
 
     def _wanted(self, shown: StepTarget) -> None:
         if shown.kind is Show.PANEL and shown.name == COMPARISON:
-            self._compare()
+            sheet, room = self._compare(), self._panels.by_name[PANEL].x()
+            if room > sheet.minimumSizeHint().width():  # the question stays in sight
+                sheet.move(self._window.pos())
+                sheet.resize(room, self._window.height())
         elif shown.kind is Show.PANEL and shown.name in self._panels.by_name:
             self._panels.show(shown.name)
             if not self._panels.in_front(PANEL):

@@ -21,6 +21,8 @@ MOST_ROW = 256
 """Most bytes in a row."""
 RECORD = "record"
 """A row per record, instead of a number of bytes."""
+COMPARISON = "comparison"
+"""Name of the panel that opens *Compare formats*."""
 
 _FACT = re.compile(r"^(?P<name>[a-z ]+?):\s*(?P<value>.*)$")
 _LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?|(?<=wrong ).+?))?:\s+(?P<rest>.*)$")
@@ -48,6 +50,9 @@ class Show(StrEnum):
     DRAWING = "drawing"
     PANEL = "panel"
     ROWS = "rows"
+
+
+_PICTURES = (Show.DRAWING, Show.ROWS)
 
 
 class Answer(StrEnum):
@@ -135,6 +140,16 @@ class Lesson:
     needs: tuple[str, ...] = ()
     offsets: str = ""
     path: Path | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Steps, questions, questions with a picture, answers that are clicked, and typed numbers; minutes."""
+        asked = [(step.shows, step.question.kind) for step in self.steps if step.question is not None]
+        kinds = [kind for _, kind in asked]
+        drawn = [any(one in _PICTURES or what == COMPARISON for one, what in shows) for shows, _ in asked]
+        clicks = kinds.count(Answer.ITEM) + kinds.count(Answer.NODE)
+        found = (len(self.steps), len(asked), sum(drawn), clicks, kinds.count(Answer.NUMBER), self.minutes)
+        return dict(zip(("steps", "questions", "pictures", "clicks", "numbers", "minutes"), found, strict=True))
 
 
 def parse(text: str, name: str) -> Lesson:

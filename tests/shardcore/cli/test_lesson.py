@@ -22,6 +22,7 @@ def test_lessons_are_listed_and_exported(tmp_path: Path, capsys: pytest.CaptureF
     assert run(["lesson", "list", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in told["lessons"]] == [one.name for one in (*lessons(), *missions())]
+    assert told["total"]["clicks"] == sum(one["clicks"] for one in told["lessons"])
     for target in (tmp_path / "a.html", tmp_path / "pages"):
         assert run(["lesson", "export", mine, f"{target}{'' if target.suffix else '/'}"]) == 0
     assert (tmp_path / "a.html").read_text() == (tmp_path / "pages" / "mine.html").read_text()

@@ -446,15 +446,16 @@ class DrawingPanel(QWidget):
         sketch, asks = self._sketch, self._session.lookup.open_question.in_drawing
         controls = sketch.controls if sketch is not None else ()
         self.tabs.setVisible(len(self.sketches) > 1 and not asks)
-        self.controls.setVisible(bool(controls) and not (asks and any(one.follows == "node" for one in controls)))
+        led = asks or self.view.fits
+        self.controls.setVisible(bool(controls) and not (led and any(one.follows == "node" for one in controls)))
 
     def _show_drawing(self) -> None:
         def in_notation(item: Item) -> Item:
             return replace(item, text=numbers(item.text)) if item.text.startswith("0x") else item
 
         drawing = with_items(self.drawing, in_notation) if self.drawing is not None else None
-        if drawing is not None and self._session.lookup.open_question.is_open:
-            drawing = replace(drawing, caption="")
+        if drawing is not None and (self.view.fits or self._session.lookup.open_question.is_open):
+            drawing = replace(drawing, caption="", title="" if self.view.fits else drawing.title)
         self.view.show_drawing(drawing)
         self.highlight_spans(())
 

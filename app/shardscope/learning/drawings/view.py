@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from math import ceil
 
@@ -196,11 +197,16 @@ _REACH = 4.0
 
 
 def _lost(picture: Picture) -> int:
-    texts = [shape for shape in picture.shapes if isinstance(shape, Text)]
+    texts = [shape for shape in picture.shapes if isinstance(shape, Text) and not _KEY.fullmatch(shape.text)]
     written = {shape.item for shape in texts}
     items = [(isinstance(figure, Table), item) for figure in picture.drawing.figures for item in figure.items]
     empty = sum(cell and bool(item.text) and n not in written for n, (cell, item) in enumerate(items))
     return empty + sum(shape.text.endswith("…") for shape in texts)
+
+
+_KEY = re.compile(r"[0-9a-f]{8,}…")
+_COST = 0.03
+"""Share of the readable size that a shortened text costs."""
 
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -226,7 +232,7 @@ class DrawingView(QGraphicsView):
         self.picture: Picture | None = None
         self.zoom = 1.0
         self.fits = False
-        self.least, self.scrolled, self.most = ZOOMS[0], 1.0, ZOOMS[-1]
+        self.least, self.readable, self.scrolled, self.most = ZOOMS[0], 1.0, 1.0, ZOOMS[-1]
         self._drawing: Drawing | None = None
         self._fonts = Fonts()
         self._paper = Paper()
@@ -275,7 +281,7 @@ class DrawingView(QGraphicsView):
             self._paper.show_picture(None, colours_of("light"), self._fonts)
             return
         if self.fits:
-            picture, scale = self._fitting(drawing)
+            picture, scale = self.fitting(drawing, self.viewport().size())
         else:
             scale = self.zoom * type_.zoom()
             width = max(self.viewport().width() / (min(self.zoom, 1.0) * type_.zoom()), LEAST_WIDTH)
@@ -294,14 +300,15 @@ class DrawingView(QGraphicsView):
         if self._stop >= 0:
             self._say(self._stops[self._stop])
 
-    def _fitting(self, drawing: Drawing) -> tuple[Picture, float]:
-        room, found = self.viewport().size(), list[tuple[tuple[bool, int, float], Picture]]()
+    def fitting(self, drawing: Drawing, room: QSize) -> tuple[Picture, float]:
+        """Return the layout in which a drawing is readable in a room with the fewest shortened texts, and its scale."""
+        found = list[tuple[tuple[bool, float, float], Picture]]()
         for width, columns in _PAGES:
             picture = placed(drawing, width, self._fonts.measure, columns=columns)
             wide, whole = room.width() / width, room.height() / picture.height
             fits = min(wide, whole) >= self.least
             scale = min(wide, whole if fits else self.scrolled, self.most)
-            found.append(((fits, -_lost(picture), scale), picture))
+            found.append(((fits, min(scale / self.readable, 1.0) - _COST * _lost(picture), scale), picture))
         (_, _, scale), picture = max(found, key=lambda one: one[0])
         return picture, scale
 
