@@ -40,7 +40,7 @@ class BitsSketch(BlockSketch):
         items, planes = [], []
         for element, number_ in enumerate(numbers):
             for column, bit in enumerate(bits):
-                digit, name = number_ >> bit & 1, f"bit {bit} of {element}"
+                digit, name = number_ >> bit & 1, f"element {element} bit {bit}"
                 span = one.span(element * size + bit // 8)
                 items.append(Item(str(digit), span, element * _PLANES + column, tone=_TONES[digit], name=name))
         for row, bit in enumerate(reversed(bits)):

@@ -17,8 +17,7 @@ _STORED, _BEFORE, _AFTER, _SOURCE = 16, 12, 8, 6  # most bytes drawn: stored, be
 _TONES = MappingProxyType({"literals": Tone.KEY, "offset": Tone.POINTER, "next": Tone.FAINT})
 _LEGEND = MappingProxyType({Tone.KEY: "literals", Tone.POINTER: "offset", Tone.HIT: "match", Tone.SIZE: "lengths"})
 _PARTS_DOC = "The token gives two lengths; the parts follow it."
-_WHY = Item("Only a stream that is compressed with LZ4 has sequences.")
-_NOTHING = Drawing("No sequence is here", (Table("LZ4", ("drawn",), ((_WHY,),)),))
+_NOTHING = Drawing("No sequence is here", (Table("LZ4", ("sequences",), ((Item("none: nothing here is LZ4"),),)),))
 _COPY_DOC = "The match is copied byte by byte from earlier output, and may overlap the bytes that it writes."
 
 
@@ -99,7 +98,7 @@ def _drawing(raw: bytes, number: int, start: int) -> Drawing:
             tone = _TONES.get(name, Tone.SIZE)
             below.append(Item(name.split()[0], (), cell, 1, tone, _PARTS_DOC, name, stage=1))
     wide, end = len(drawn), len(out) - size
-    low, source, literals = max(end - _BEFORE, 0), end - distance, end - count
+    low, source = max(end - _BEFORE, 0), end - distance
     far, how = raw[parts["offset"] : parts["offset"] + 2], f"second digit {raw[first] & _LONG:x}, + {_SHORTEST}"
     rows = [("literals", f"first digit {raw[first] >> 4:x}", count)]
     rows += [("offset", far.hex(" "), distance), ("match", how, size)] if size else []
@@ -112,7 +111,7 @@ def _drawing(raw: bytes, number: int, start: int) -> Drawing:
     for name, shown in ranges:
         items = []
         for at in shown:
-            tone = Tone.HIT if at >= end else Tone.KEY if at >= literals else Tone.PLAIN
+            tone = Tone.HIT if at >= end else Tone.PLAIN
             items.append(Item(f"{out[at]:02x}", (), at, 1, tone, _COPY_DOC, f"out {at}", stage=2 * (at >= end)))
         figures.append(Cells(name, len(shown), tuple(items), first=shown.start))
     figures.append(Table("Its numbers", ("number", "from", "is"), lines))
