@@ -144,8 +144,7 @@ def test_columns_draw_the_file_of_a_chunk() -> None:
     with shardcore.open(DATA / "bcolz" / "samples") as column:
         drawing = drawn(column, "rulers", "[3,1]")
         assert {span.source for item in drawing.items for span in item.spans} == {"data/__0.blp"}
-        names = "rulers block bitshuffle lz4 record number binary"
-        assert [sketch.name for sketch in column.sketches()] == names.split()
+        assert {"rulers", "block", "bitshuffle", "lz4", "record"} < {sketch.name for sketch in column.sketches()}
         assert drawn(column, "block").items
     with shardcore.open(DATA / "bcolz" / "prices") as table:
         name = str(table.objects.keys[0])
