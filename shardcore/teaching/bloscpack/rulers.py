@@ -69,7 +69,8 @@ def chunks_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: in
         here, plain, size = chunk.number == number, chunk.header.nbytes, chunk.stop - chunk.place
         at, wide, spans, tone = chunk.plain, max(plain, 1), (chunk.span,), Tone.HIT if here else Tone.DATA
         doc = f"Chunk {chunk.number}: uncompressed bytes {at} to {at + plain - 1}."
-        above.append(Item(f"chunk {chunk.number}", (), at, wide, tone, doc, here=here))
+        name = f"chunk {chunk.number}"
+        above.append(Item(name, (), at, wide, tone, doc, name, here=here))
         doc = f"Chunk {chunk.number}: {plural(plain, 'uncompressed byte')} are {grouped_digits(size)} in the file."
         text = f"{grouped_digits(plain)} to {grouped_digits(size)}"
         bands.append(Band(Item(text, spans, at, wide, tone, doc, here=here), (chunk.place, chunk.stop)))

@@ -111,7 +111,7 @@ class TestDrawings(DrawingContract):
     samples += [DATA / f"{name}.blp" for name in ("tiny", "empty", "stream", "offsets_minus1", "codec_zstd_2")]
     samples += [DATA / f"{name}.blp" for name in ("bitshuffle_tail", "old_blosc", "made/split")]
     quick_samples: ClassVar[int] = 1
-    names: ClassVar = ["rulers", "block"]
+    names: ClassVar = ["rulers", "block", "bitshuffle", "lz4"]
     absent: ClassVar = ["99999"]
     most_keys: ClassVar[int] = 1
 
@@ -144,7 +144,7 @@ def test_columns_draw_the_file_of_a_chunk() -> None:
     with shardcore.open(DATA / "bcolz" / "samples") as column:
         drawing = drawn(column, "rulers", "[3,1]")
         assert {span.source for item in drawing.items for span in item.spans} == {"data/__0.blp"}
-        assert {sketch.name for sketch in column.sketches()} == {"rulers", "block", "record", "number", "binary"}
+        assert {"rulers", "block", "bitshuffle", "lz4", "record"} < {sketch.name for sketch in column.sketches()}
         assert drawn(column, "block").items
     with shardcore.open(DATA / "bcolz" / "prices") as table:
         name = str(table.objects.keys[0])
