@@ -82,16 +82,13 @@ def test_a_lesson_is_short_and_asks(lesson: Lesson) -> None:
         assert all(len(line) <= 38 for block in step.text.split("```")[1::2] for line in block.splitlines()), step.title
 
 
-OLD = ("bloscpack", "des", "mdb", "neuroglancer", "xorb")
-"""Formats whose lessons are mostly typed numbers."""
-
-
 @pytest.mark.parametrize("format", sorted({lesson.format for lesson in LESSONS}))
 def test_questions_stand_on_pictures(format: str) -> None:
     """In the lessons of a format, 4 of 5 questions have a picture, and half of the answers are clicks."""
     counts = [lesson.counts for lesson in LESSONS if lesson.format == format]
     asked, drawn, clicks = (sum(one[name] for one in counts) for name in ("questions", "pictures", "clicks"))
-    assert (5 * drawn >= 4 * asked and 2 * clicks >= asked) != (format in OLD)
+    assert 5 * drawn >= 4 * asked
+    assert 2 * clicks >= asked
 
 
 def test_nobody_learns_where_the_right_choice_stands() -> None:
@@ -103,7 +100,7 @@ def test_nobody_learns_where_the_right_choice_stands() -> None:
                 if step.question is not None and step.question.kind is Answer.CHOICE and step.fresh is None:
                     question = staged(lesson, number, shard, sample_key(lesson)).question
                     places.append(next(place for place, choice in enumerate(question.choices) if choice.right))
-    assert max(places.count(place) for place in set(places)) <= len(places) // 2
+    assert max(places.count(place) for place in set(places)) <= (len(places) + 1) // 2
 
 
 BY_TEXT = {
