@@ -93,7 +93,7 @@ class RecordSketch(_NodeSketch):
         ruler, ends = self._file(here, dict(points), MOST_ITEMS - len(table.items))
         doc = "Arrows lead to what an offset points to."
         links = tuple(Link(start, end, tone=Tone.POINTER, stage=1, doc=doc) for start, end in ends.items())
-        return Drawing(visible(record.name), (table, *ruler), links, more=count - len(rows), legend=_HERE)
+        return Drawing(_title(record), (table, *ruler), links, more=count - len(rows), legend=_HERE)
 
     def _file(self, here: Span, points: dict[str, Span], room: int) -> tuple[tuple[Ruler, ...], dict[str, str]]:
         """Return the ruler of the file, and for each start of an arrow the item at its end."""
@@ -161,17 +161,25 @@ def _records_table(record: Node, rows: Sequence[Node], here: int) -> tuple[Table
 def _fields_table(record: Node, fields: Sequence[Node], here: Node) -> tuple[Table, dict[str, Node]]:
     """Return the fields, and the fields by the items that arrows start from."""
     names = _distinct([part.name for part in fields])
-    lines = tuple(
+    lines = [
         (
             _item(part, f"{part.span.start:#x}", f"{name}#3"),
             _item(part, visible(part.name), name, here=part is here),
             _item(part, _text(part), f"{name}#2", tone=_tone(part)),
         )
         for part, name in zip(fields, names, strict=True)
-    )
-    size = f", {plural(record.span.size, 'byte')}" if record.span.size else ""
+    ]
     starts = {f"{name}#2": part for part, name in zip(fields, names, strict=True)}
-    return Table(f"{visible(record.name)}{size}", ("byte", "name", "value"), lines), starts
+    if not record.span.size:
+        # Of a data set: each file has bytes of its own.
+        return Table(_title(record), ("name", "value"), tuple(line[1:] for line in lines)), starts
+    title = f"{_title(record)}, {plural(record.span.size, 'byte')}"
+    return Table(title, ("byte", "name", "value"), tuple(lines)), starts
+
+
+def _title(record: Node) -> str:
+    """Return the name of a node; of a data set, without its folder."""
+    return visible(record.name if record.span.size else record.name.rpartition("/")[2])
 
 
 def _text(part: Node) -> str:
