@@ -89,7 +89,8 @@ def before_stages(drawing: Drawing) -> Drawing:
         return replace(item, text="", spans=(), tone=Tone.EMPTY, here=False, doc="", stage=0) if item.stage else item
 
     links = tuple(link for link in drawing.links if not drawing.stage_of(link))
-    return replace(with_items(drawing, empty), links=links, caption="")
+    figures = tuple(_changed(figure, empty) for figure in drawing.figures)
+    return replace(drawing, figures=figures, links=links, caption="")
 
 
 @dataclass(frozen=True, slots=True)
