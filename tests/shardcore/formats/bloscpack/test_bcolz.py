@@ -182,12 +182,13 @@ def test_record_types(column: Path) -> None:
 
 
 def test_one_process_decompresses_for_all_files() -> None:
+    others = set(multiprocessing.active_children())
     with shardcore.open(COLUMN, isolated=True) as shard:
         np.testing.assert_array_equal(shard.array("all"), samples())
-        assert len(multiprocessing.active_children()) == 1
+        assert len(set(multiprocessing.active_children()) - others) == 1
         with pytest.raises(shardcore.LimitExceeded):
             shard.read_range(shard.find("all"), 0, 12000, limit=11999)
-    assert multiprocessing.active_children() == []
+    assert set(multiprocessing.active_children()) <= others
 
 
 def test_the_objects_of_a_table_are_its_columns() -> None:

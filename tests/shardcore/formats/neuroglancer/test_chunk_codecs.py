@@ -241,6 +241,7 @@ def test_shards_decode_their_chunks(tmp_path: Path) -> None:
     block = {"encoding": "compressed_segmentation", "compressed_segmentation_block_size": [2, 2, 2]}
     write_info(tmp_path, "uint64", scale_of(array, SHAPE, "s", SPEC) | block, type="segmentation")
     write_shards(tmp_path / "s", array, SHAPE, SPEC, segmentation)
+    others = set(multiprocessing.active_children())
     for where in (tmp_path / "s", tmp_path):
         with shardcore.open(where) as shard:
             ref = shard.find(0)
@@ -253,4 +254,4 @@ def test_shards_decode_their_chunks(tmp_path: Path) -> None:
             assert (span.source, span.start - stored.start, span.stop - stored.start) == (stored.source, *values)
         with shardcore.open(where, isolated=True) as shard:
             np.testing.assert_array_equal(shard.array(0)[..., 0], array)
-        assert multiprocessing.active_children() == []
+        assert set(multiprocessing.active_children()) <= others
