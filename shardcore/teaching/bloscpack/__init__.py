@@ -17,7 +17,7 @@ from shardcore.model.span import SourceName
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, share_of
 from shardcore.progress import Progress
 from shardcore.shards.trace import FOUND, Compared, Fields
-from shardcore.teaching.bloscpack.bit_planes import BitsSketch
+from shardcore.teaching.bloscpack.bit_planes import BitShuffleSketch
 from shardcore.teaching.bloscpack.block import BlockSketch
 from shardcore.teaching.bloscpack.lz4 import Lz4Sketch
 from shardcore.teaching.bloscpack.rulers import RulersSketch, blocks_figure, flags_figure
@@ -126,7 +126,7 @@ def folder_sketches(data_set: DataSet, trace: Trace | None) -> tuple[Sketch, ...
 
 
 def _sketches(scene: ChunkScene) -> tuple[Sketch, ...]:
-    return RulersSketch(scene), BlockSketch(scene), BitsSketch(scene), Lz4Sketch(scene)
+    return RulersSketch(scene), BlockSketch(scene), BitShuffleSketch(scene), Lz4Sketch(scene)
 
 
 def step_drawing(fact: Any, title: str) -> Drawing | None:

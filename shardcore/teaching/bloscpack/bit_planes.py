@@ -17,7 +17,7 @@ _PLANE_DOC = "Each column becomes a byte, with the bit of element 0 at the right
 _DOC = "Lowest of the bits that are drawn."
 
 
-class BitsSketch(BlockSketch):
+class BitShuffleSketch(BlockSketch):
     name = "bitshuffle"
     title = "Bit shuffle"
 
