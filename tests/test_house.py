@@ -75,7 +75,7 @@ ROOMS = {
     # a cut xorb opens with the chunks before the cut
     "shardcore/formats/xorb": (9, 1_207, 908, 134),
     # arrays are indexed like those of NumPy; tables by Arrow's C stream; times as options
-    "shardcore/model": (25, 3_415, 2_942, 843),
+    "shardcore/model": (25, 3_416, 2_943, 844),
     # volumes are written in one line; conversions in batches; text in any case and regular expressions are found
     "shardcore/operations": (28, 6_483, 5_446, 1_218),
     # a shard is a mapping with views, an array; contents of many rows; what convert wrote opens with its manifest
@@ -83,7 +83,7 @@ ROOMS = {
     # file objects are sources; one deadline for the head of an answer; whole files are fetched in few ranges
     "shardcore/sources": (20, 3_850, 3_423, 580),
     # any record, number and bits of a file are drawn; LZ4, bit shuffle and Morton cells: lessons stand on drawings
-    "shardcore/teaching": (43, 8_150, 6_919, 433),
+    "shardcore/teaching": (43, 8_149, 6_919, 432),
     # the contract that contents read together equal those read one by one
     "shardcore/testing": (8, 1_443, 1_331, 243),
     # arrays and batches are contents; manifests state how the result opens
@@ -91,11 +91,11 @@ ROOMS = {
     # garbage is collected on the GUI thread; one thread for linear algebra, which nothing here uses
     "app/shardscope": (2, 258, 227, 12),
     # drawings keep what a question needs, and have the room of their controls
-    "app/shardscope/learning": (26, 4_723, 4_226, 105),
+    "app/shardscope/learning": (26, 4_722, 4_225, 106),
     # keys of stores are kept for the session; jobs have rate, time left and a result; titles of files
     "app/shardscope/session": (18, 3_344, 2_926, 342),
     # lessons set rows and offsets; labels of a lecture are read from the last row
-    "app/shardscope/shell": (19, 4_753, 4_070, 190),
+    "app/shardscope/shell": (19, 4_752, 4_069, 190),
     # an invalid settings file is set aside and reported
     "app/shardscope/startup": (4, 499, 473, 59),
     # tasks go on in the background; dialogs keep their size

@@ -431,6 +431,9 @@ def sketch_label(sketch: Sketch) -> str:
 STEP = "step"
 """Name of the sketch of the current step."""
 
+SECTION = "section "
+"""Beginning of the names of the sections on a ruler; in a table, sections have none."""
+
 
 @dataclass(frozen=True, slots=True)
 class StaticSketch:

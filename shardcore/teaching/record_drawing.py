@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shardcore.errors import UsageError
 from shardcore.model.drawing import (
     MOST_ITEMS,
+    SECTION,
     Cells,
     Control,
     ControlKind,
@@ -53,7 +54,7 @@ class _NodeSketch:
     more: tuple[Control, ...] = ()
 
     def __init__(self, shard: Shard) -> None:
-        self._shard = shard
+        self._shard, self._scene = shard, LessonScene(shard)
 
     @property
     def controls(self) -> tuple[Control, ...]:
@@ -62,7 +63,7 @@ class _NodeSketch:
 
     def _node(self, path: str) -> tuple[Node, ...]:
         try:
-            return LessonScene(self._shard).node(path) if path else (self._shard.tree,)
+            return self._scene.node(path) if path else (self._shard.tree,)
         except NotHereError as error:
             raise UsageError(error.message) from error
 
@@ -79,11 +80,12 @@ class RecordSketch(_NodeSketch):
         above = next((at for at in range(len(path) - 1, 0, -1) if _is_table(path[at - 1])), 0) if now["table"] else 0
         inside = above or (len(path) - 1 if not path[-1].expandable else 0)
         record = path[inside - 1] if inside else path[-1]
-        count = len(record.children)
-        row = _number_of(record, path[inside]) if inside else 0
-        columns = 2 + min(len(_parts(record.children[0])) or 1, _FIELDS) if count else 3
+        kids = self._scene.children(record)
+        count = len(kids)
+        row = _number_of(kids, path[inside]) if inside else 0
+        columns = 2 + min(len(_parts(kids[0])) or 1, _FIELDS) if count else 3
         rows = window(count, row, min(_ROWS, _CELLS // columns, count))
-        children = list(record.children[rows.start : rows.stop])
+        children = list(kids[rows.start : rows.stop])
         if above or _is_table(record) or count > _ROWS:
             table, starts = _records_table(record, children, row - rows.start if above else -1)
         else:
@@ -104,7 +106,7 @@ class RecordSketch(_NodeSketch):
         items, ends = [], {}
         for section, name in zip(sections, _distinct([one.name for one in sections]), strict=True):
             span, tone = Span(here.source, section.start, section.stop), SECTION_TONES.get(section.role, Tone.FAINT)
-            ends[span.start] = f"section {name}"
+            ends[span.start] = f"{SECTION}{name}"
             items.append(item_of(section.name, span, tone, section.doc, ends[span.start]))
         if 0 < here.size < sections[-1].stop and all(item.spans != (here,) for item in items):
             items.append(item_of("", here, Tone.HIT, f"{here}.", "here", here=True))
@@ -127,8 +129,7 @@ def _is_table(record: Node) -> bool:
     return first[:1] == first[-1:] != [[]] and (len(first) > 1 or isinstance(record.children, Children))
 
 
-def _number_of(record: Node, row: Node) -> int:
-    kids = record.children
+def _number_of(kids: Sequence[Node], row: Node) -> int:
     some = kids.overlap(row.span.start, row.span.stop) if isinstance(kids, Children) else range(len(kids))
     return next(number for number in some if kids[number].span == row.span)
 

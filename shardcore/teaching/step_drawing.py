@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from shardcore.dataclasses import dataclass, replace
-from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone
+from shardcore.model.drawing import MOST_ITEMS, SECTION, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone
 from shardcore.model.record import FieldRole
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span
@@ -112,7 +112,7 @@ def _in_last_stage(figure: Figure, stage: int) -> Figure:
     """Show the values of a figure only in the last stage of the animation; sections are always shown."""
 
     def late(item: Item) -> Item:
-        return replace(item, stage=0 if item.name.startswith("section") else stage)
+        return replace(item, stage=0 if item.name.startswith(SECTION) else stage)
 
     if isinstance(figure, Table):
         return replace(figure, rows=tuple((row[0], *map(late, row[1:])) for row in figure.rows))
@@ -240,7 +240,7 @@ def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequenc
     items = []
     for section in sections_near(sections, [*own, *before]):
         span, tone = Span("", section.start, section.stop), SECTION_TONES.get(section.role, Tone.FAINT)
-        items.append(item_of(section.name, span, tone, section.doc, f"section at {section.start}"))
+        items.append(item_of(section.name, span, tone, section.doc, f"{SECTION}at {section.start}"))
     for number, span in enumerate(own):
         text, first = step.stored.get(span) or _size_text(span), all(one.start != span.start for one in own[:number])
         name = f"bytes at {span.start}" if first else ""
@@ -261,7 +261,7 @@ def _end_of(target: _Target, spans: Sequence[Span], sections: Sequence[Section])
     if any(span.start == target.byte and span.size and not span.source for span in spans):
         return f"bytes at {target.byte}"
     if target.section and any(one.start == target.byte and one.size for one in sections):
-        return f"section at {target.byte}"
+        return f"{SECTION}at {target.byte}"
     return f"byte of {target.name}"
 
 

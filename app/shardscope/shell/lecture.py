@@ -42,7 +42,7 @@ from shardscope.startup.settings import Settings
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts, playback, theme
 from shardscope.widgets.deferred_signals import Debounce
-from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.layouts import keep_room, lay, made
 from shardscope.widgets.plain_text import plain_label
 
 DARK_ROOM = "dark-room"
@@ -491,9 +491,7 @@ class LectureScreen(QWidget):
             pixels -= 1
         for label, height in zip((self.sentence, self.choices), heights, strict=True):
             label.setFixedHeight(height)
-            policy = label.sizePolicy()
-            policy.setRetainSizeWhenHidden(height > 0)
-            label.setSizePolicy(policy)
+            keep_room(label, keeps=height > 0)
         small = fonts.sized(self.font(), max(pixels * 0.55, 11.0), zoomed=False)
         for widget in (self.counter, self.drawings.tabs, self.drawings.controls):
             widget.setFont(small)

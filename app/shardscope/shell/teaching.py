@@ -213,10 +213,11 @@ class Teaching(QObject):
         self._trying = None
         self.player.start(replace(lesson, sample=""), trying=True)
 
-    def _began(self) -> None:
+    def _began(self, first: bool) -> None:
         lesson = self.player.lesson
         self._show_offsets(decimal=lesson.offsets == "decimal" if lesson is not None and lesson.offsets else None)
-        self._fronts = [name for name in self._panels.by_name if name != PANEL and self._panels.in_front(name)]
+        if first:
+            self._fronts = [name for name in self._panels.by_name if name != PANEL and self._panels.in_front(name)]
 
     def _show_offsets(self, *, decimal: bool | None = None) -> None:
         """Show offsets as the lesson writes them; None: as the settings say."""

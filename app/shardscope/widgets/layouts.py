@@ -69,9 +69,9 @@ def new_action(
     return action
 
 
-def keep_room(widget: QWidget) -> None:
+def keep_room(widget: QWidget, *, keeps: bool = True) -> None:
     policy = widget.sizePolicy()
-    policy.setRetainSizeWhenHidden(True)
+    policy.setRetainSizeWhenHidden(keeps)
     widget.setSizePolicy(policy)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Container, Iterator, Sequence
 
 from shardcore.dataclasses import dataclass
-from shardcore.model.drawing import Band, Item, Ribbon, Ruler, Tone
+from shardcore.model.drawing import SECTION, Band, Item, Ribbon, Ruler, Tone
 from shardcore.teaching.drawing.arrows import Arcs, arcs_of
 from shardcore.teaching.drawing.picture import (
     NO_ITEM,
@@ -169,7 +169,7 @@ def names_of(sheet: DrawingPage, scale: RulerScale, items: Sequence[Item], first
     wanted = []
     for n, item in enumerate(items, first):
         left, right = scale.x(item.at), scale.x(item.at + item.size)
-        asked = item.here or item.tone in (Tone.HIT, Tone.MISS) or item.name.startswith("section ")
+        asked = item.here or item.tone in (Tone.HIT, Tone.MISS) or item.name.startswith(SECTION)
         if item.size == 0:
             wanted.append(NameRequest(left, left, item.text, n, item.here))
         elif (

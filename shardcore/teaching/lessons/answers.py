@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from shardcore.dataclasses import dataclass
 from shardcore.errors import ShardError
+from shardcore.model.drawing import SECTION
 from shardcore.model.finding import Severity
 from shardcore.model.span import Span
 from shardcore.model.text import plural
@@ -26,8 +27,6 @@ _OPERATOR = r"\s*([*^·×])\s*"
 _MOST_DIGITS = 40
 _MOST_BYTES = 256 << 20
 _PIECE = 1 << 20
-SECTION = "section "
-"""The names of sections in the strip of a drawing begin with it, those in a table do not."""
 _NUMBER = rf"(?P<number>[^a-z]*?(?:e\+?\d{{1,2}}[^a-z]*)?)\s*(?P<unit>{'|'.join(filter(None, _UNITS))})?"
 
 
@@ -130,9 +129,8 @@ def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> 
         )
     if kind is Answer.ITEM:
         name, _, sketch = answer.partition(" of ")
-        own = given.text.partition("#")[0].removeprefix(
-            SECTION
-        )  # a section may be clicked in the table or in the strip
+        # A row has several items, and a section may be clicked in the table or in the strip.
+        own = given.text.partition("#")[0].removeprefix(SECTION)
         return (own, given.sketch) == (name.strip().removeprefix(SECTION), sketch.strip())
     if kind is Answer.NUMBER and (right := number_of(answer)) is not None:
         return number_of(given.text, question.prompt) == right

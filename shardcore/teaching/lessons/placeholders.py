@@ -153,10 +153,10 @@ class LessonScene:
     def _below(self, path: tuple[Node, ...], names: Sequence[str]) -> tuple[Node, ...] | None:
         if not names:
             return path
-        some = _called(self._children(path[-1]), names[0])
+        some = _called(self.children(path[-1]), names[0])
         return next((found for child in some if (found := self._below((*path, child), names[1:])) is not None), None)
 
-    def _children(self, node: Node) -> Sequence[Node]:
+    def children(self, node: Node) -> Sequence[Node]:
         if node.decoded and not node.expandable:
             try:
                 return self.shard.tree_of(node.decoded).children

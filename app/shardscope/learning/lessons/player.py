@@ -40,7 +40,8 @@ class LessonPlayer(QObject):
     """The step, its file, or its verdict changed."""
     wanted = Signal(object)
     """Carries a `StepTarget` to show: a panel or a drawing; an unnamed drawing hides the drawings."""
-    began = Signal()
+    began = Signal(bool)
+    """Carries whether no other lesson was running."""
     left = Signal()
     shown_answer = Signal(object)
     """Carries the correct answer as `Given`, after *Show me*."""
@@ -84,8 +85,7 @@ class LessonPlayer(QObject):
         self._end()
         self.lesson, self._before, self._selected_before, self.trying = lesson, before, selected, trying
         self._session.selection_changed.connect(self._selected)
-        if first:
-            self.began.emit()
+        self.began.emit(first)
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
     def replace(self, lesson: Lesson) -> None:
