@@ -54,6 +54,10 @@ class _Init:
 
 
 def _values(names: list[str]) -> Callable[[object], object]:
+    """Return a function that returns the values as a tuple, which compares identical values as equal."""
+    if len(names) == 1:
+        value = operator.attrgetter(names[0])
+        return lambda self: (value(self),)
     return operator.attrgetter(*names) if names else lambda _: ()
 
 

@@ -150,7 +150,7 @@ def write_new(folder: int, temporary: str, name: str, data: bytes) -> None:
         lock_file(descriptor)
         if os.write(descriptor, data) != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
-        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        name_new(temporary, name, folder)
     finally:
         os.close(descriptor)
         with contextlib.suppress(OSError):
@@ -163,24 +163,26 @@ _CLOSED = getattr(os, "O_CLOEXEC", 0)
 # --- names of files ---
 
 
-def name_new(path: str | Path, final: str | Path) -> None:
-    """Rename a file; raise `FileExistsError` if the new name exists."""
+def name_new(path: str | Path, final: str | Path, folder: int | None = None) -> None:
+    """Rename a file, of an open folder if one is given; raise `FileExistsError` if the new name exists."""
     if WINDOWS:
         os.rename(extended(path), extended(final))  # noqa: PTH104 - never replaces a file there
         return
     # A hard link fails if another process has created the file; a rename would replace it.
     try:
-        os.link(path, final)
+        os.link(path, final, src_dir_fd=folder, dst_dir_fd=folder)
     except FileExistsError:
         raise
     except (OSError, AttributeError):
         # No hard links here: check once more, then rename.
-        if os.path.lexists(final):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(final)) from None
-        os.rename(path, final)  # noqa: PTH104
-        return
+        try:
+            os.lstat(final, dir_fd=folder)
+        except OSError:
+            os.rename(path, final, src_dir_fd=folder, dst_dir_fd=folder)
+            return
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(final)) from None
     with contextlib.suppress(OSError):
-        os.unlink(path)  # noqa: PTH108
+        os.unlink(path, dir_fd=folder)
 
 
 def replace_file(path: str | Path, final: str | Path) -> None:

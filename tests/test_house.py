@@ -55,21 +55,21 @@ def text_of(path: Path) -> str:
 ROOMS = {
     # room: files, code lines, statements, lines of docstrings
     # dataclasses that cost a twentieth to define: commands and the window start faster; fsspec reads many paths at once
-    "shardcore": (11, 1_832, 1_637, 257),
+    "shardcore": (11, 1_837, 1_641, 258),
     # JSON rows are written from columns; `lesson list` counts pictures and clicks
     "shardcore/cli": (16, 3_073, 2_336, 291),
     # gzip by libdeflate, with zlib for whatever is doubtful; content-defined chunking in C where there is a compiler
-    "shardcore/codecs": (15, 2_128, 1_736, 301),
+    "shardcore/codecs": (15, 2_132, 1_738, 301),
     "shardcore/containers": (7, 1_524, 1_087, 72),
     "shardcore/formats": (1, 0, 0, 1),
     # NumPy arrays are written as they are; a file that ends in a chunk is damaged; .npy headers come back
     "shardcore/formats/bloscpack": (20, 4_672, 3_679, 484),
     # one entry is read without columns; lists take half the memory
-    "shardcore/formats/des": (18, 4_210, 3_407, 405),
+    "shardcore/formats/des": (18, 4_212, 3_409, 405),
     # verify goes xorb by xorb: each chunk is read once
-    "shardcore/formats/mdb": (16, 3_603, 2_724, 409),
+    "shardcore/formats/mdb": (16, 3_605, 2_724, 409),
     # contents are verified; key spaces of one file per object, declared once for reading and writing; `..` with consent
-    "shardcore/formats/neuroglancer": (25, 6_358, 5_067, 644),
+    "shardcore/formats/neuroglancer": (25, 6_359, 5_068, 644),
     # contents of many rows are read together; many objects are added in little memory
     "shardcore/formats/swh": (13, 2_976, 2_371, 338),
     # a cut xorb opens with the chunks before the cut
@@ -77,13 +77,13 @@ ROOMS = {
     # arrays are indexed like those of NumPy; tables by Arrow's C stream; times as options
     "shardcore/model": (25, 3_416, 2_943, 844),
     # volumes are written in one line; conversions in batches; text in any case and regular expressions are found
-    "shardcore/operations": (28, 6_483, 5_446, 1_218),
+    "shardcore/operations": (28, 6_485, 5_448, 1_218),
     # a shard is a mapping with views, an array; contents of many rows; what convert wrote opens with its manifest
     "shardcore/shards": (20, 3_917, 3_374, 1_039),
     # file objects are sources; one deadline for the head of an answer; whole files are fetched in few ranges
     "shardcore/sources": (20, 3_850, 3_423, 580),
     # any record, number and bits of a file are drawn; LZ4, bit shuffle and Morton cells: lessons stand on drawings
-    "shardcore/teaching": (43, 8_149, 6_919, 432),
+    "shardcore/teaching": (43, 8_154, 6_924, 433),
     # the contract that contents read together equal those read one by one
     "shardcore/testing": (8, 1_443, 1_331, 243),
     # arrays and batches are contents; manifests state how the result opens
@@ -93,7 +93,7 @@ ROOMS = {
     # drawings keep what a question needs, and have the room of their controls
     "app/shardscope/learning": (26, 4_722, 4_225, 106),
     # keys of stores are kept for the session; jobs have rate, time left and a result; titles of files
-    "app/shardscope/session": (18, 3_344, 2_926, 342),
+    "app/shardscope/session": (18, 3_345, 2_927, 342),
     # lessons set rows and offsets; labels of a lecture are read from the last row
     "app/shardscope/shell": (19, 4_752, 4_069, 190),
     # an invalid settings file is set aside and reported
@@ -101,7 +101,7 @@ ROOMS = {
     # tasks go on in the background; dialogs keep their size
     "app/shardscope/tasks": (20, 4_224, 3_724, 192),
     # the preview follows the selection; typing finds a key; widths of columns stay
-    "app/shardscope/views": (53, 14_990, 13_442, 547),
+    "app/shardscope/views": (53, 14_992, 13_444, 547),
     # widgets, actions and grids are made in one call; forms keep the height of wrapped text
     "app/shardscope/widgets": (23, 1_850, 1_424, 184),
     # indices beside NumPy, tables of three libraries, extras of pages, background jobs, undo, palette

@@ -71,8 +71,12 @@ def decompress(
         content = intact_content(bytes(data), limit)
         if content is not None and expected in (None, len(content)):
             charge_expanded(len(content))
-            return content
-    pieces = decompress_stream(codec, _slices(data), limit=limit, expected=expected, span=span)
+            return bytes(content)
+        # `decompress_stream` would try the same again.
+        slices = (bytes(chunk) for chunk in _slices(data) if len(chunk))
+        pieces = _bounded(codec, _ENGINES[codec](slices), limit, expected, span)
+    else:
+        pieces = decompress_stream(codec, _slices(data), limit=limit, expected=expected, span=span)
     first = next(pieces, b"")
     second = next(pieces, None)
     if second is None:
@@ -142,11 +146,10 @@ def decompress_stream(
     Completeness and checksum are checked at the end of the iterator. Pieces before an error were probably correct.
     Arguments and errors are those of `decompress`.
     """
-    expand = _ENGINES.get(codec)
+    if (expand := _ENGINES.get(codec)) is None:
+        raise Unsupported(f"codec {codec!r} is not supported", span=span)
     if codec == "gzip":
         expand = partial(_expand_gzip, limit=limit if expected is None else expected)
-    if expand is None:
-        raise Unsupported(f"codec {codec!r} is not supported", span=span)
     return _bounded(codec, expand(bytes(chunk) for chunk in chunks if len(chunk)), limit, expected, span)
 
 
@@ -223,9 +226,10 @@ def _expand_gzip(chunks: Iterator[bytes], limit: int) -> Iterator[bytes]:
     else:
         whole = intact_content(b"".join(head), limit)
         if whole is not None:
-            yield from (whole[at : at + _PIECE] for at in range(0, len(whole), _PIECE))
+            view = memoryview(whole)
+            yield from (bytes(view[at : at + _PIECE]) for at in range(0, len(view), _PIECE))
             return
-    yield from _expand_deflate(chain(head, chunks), _WBITS["gzip"])
+    yield from _ENGINES["gzip"](chain(head, chunks))
 
 
 def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -372,6 +376,7 @@ _ENGINES: dict[str, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
     "none": iter,
     "zstd": _expand_zstd,
     "lz4": _expand_lz4,
+    "gzip": partial(_expand_deflate, wbits=_WBITS["gzip"]),
     "zlib": partial(_expand_deflate, wbits=_WBITS["zlib"]),
     "deflate": partial(_expand_deflate, wbits=-15),  # raw deflate, without header and checksum, as in zip archives
 }

@@ -42,7 +42,7 @@ def gzip_stream(
     return size
 
 
-def intact_content(member: bytes, limit: int) -> bytes | None:
+def intact_content(member: bytes, limit: int) -> bytearray | None:
     """Return the content of at most `limit` and `AT_ONCE` bytes if `member` is certainly one intact member."""
     # zlib is for the others: libdeflate neither reports what is wrong and where, nor returns the bytes before it.
     if len(member) <= len(HEAD) + _trailer.size or member[3] & _CHECKED_HEADER:
@@ -55,9 +55,9 @@ def intact_content(member: bytes, limit: int) -> bytes | None:
     import deflate
 
     try:
-        content = deflate.gzip_decompress(member, size)
+        content: bytearray = deflate.gzip_decompress(member, size)
     except deflate.DeflateError:
         return None
     # libdeflate ignores trailing bytes. The trailer is that of this content, and found only at the end: there are none.
     fits = len(content) == size and deflate.crc32(content) == check and member.rfind(trailer, len(HEAD), -1) < 0
-    return bytes(content) if fits else None
+    return content if fits else None

@@ -87,14 +87,15 @@ def rows_to_convert(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], 
 
     for rows in all_rows(objects):
         columns = objects.columns(rows)
+        inside = np.isin(columns.kind, outer)
         for code, kind in enumerate(objects.kinds):
             if code not in outer:
                 count(f"inner {kind}", columns.kind == code)
         for state in (State.TOMBSTONED, State.DELETED):
             if state not in options.states:
-                count(f"{state.name.lower()} object", (columns.state == state) & np.isin(columns.kind, outer))
+                count(f"{state.name.lower()} object", (columns.state == state) & inside)
         unused += int(np.count_nonzero(columns.state == State.UNUSED))
-        taken.append(rows[in_states(columns.state, options.states) & np.isin(columns.kind, outer)])
+        taken.append(rows[in_states(columns.state, options.states) & inside])
     if unused and not isinstance(shard, DataSet):
         # Slots of deleted objects may look unused; the header still counts the objects.
         gone = (shard.declared_objects or 0) - (len(objects) - unused)

@@ -47,9 +47,10 @@ class _Notation:
     decimal = False
 
 
-def set_decimal(decimal: bool) -> None:
-    """Show offsets in decimal instead of hexadecimal notation, everywhere."""
-    _Notation.decimal = decimal
+def set_decimal(decimal: bool) -> bool:
+    """Show offsets in decimal instead of hexadecimal notation, everywhere; return whether that changed."""
+    changed, _Notation.decimal = decimal != _Notation.decimal, decimal
+    return changed
 
 
 def numbers(text: str) -> str:

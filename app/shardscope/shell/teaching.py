@@ -221,8 +221,8 @@ class Teaching(QObject):
 
     def _show_offsets(self, *, decimal: bool | None = None) -> None:
         """Show offsets as the lesson writes them; None: as the settings say."""
-        set_decimal(self._settings.decimal_offsets if decimal is None else decimal)
-        self._session.notation_changed.emit()
+        if set_decimal(self._settings.decimal_offsets if decimal is None else decimal):
+            self._session.notation_changed.emit()
 
     def _set_rows(self, rows: str) -> None:
         """Set the bytes per row of a step; empty: as before the lesson."""

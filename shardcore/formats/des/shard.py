@@ -118,7 +118,9 @@ class DesShard(FileShard):
         return {"meta": meta} | ({"created_at": created_at} if created_at else {}) | {"codec": ref.codec}
 
     def bare(self, columns: ObjectColumns) -> NDArray[np.bool_]:
-        plain = (columns.state == State.LIVE) & (columns.codec == 0) & (not self._date)
+        if self._date:
+            return np.zeros(len(columns.row), np.bool_)
+        plain = (columns.state == State.LIVE) & (columns.codec == 0)
         return np.asarray(plain & (self.file.entries.part(columns.row).meta_length == 0))
 
     @cached_property

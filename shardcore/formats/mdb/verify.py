@@ -451,16 +451,18 @@ class _Checks:
 
     def _completes(self, file: int, chunk: bytes) -> bool:
         """Add the next chunk of a file; return whether it is the last one and the SHA-256 is right."""
-        begun = file in self._digests
-        digest, left = self._digests.pop(file) if begun else (hashlib.sha256(), int(self.references[file]))
-        digest.update(chunk)
+        section = self.index.files
+        has_digest = section.flags[file] & FileFlag.WITH_METADATA_EXT
+        digest, left = (
+            self._digests.pop(file) if file in self._digests else (hashlib.sha256(), int(self.references[file]))
+        )
+        if has_digest:
+            digest.update(chunk)
         if left > 1:
             if len(self._digests) < MOST_DIGESTS:
                 self._digests[file] = digest, left - 1
             return False
-        section = self.index.files
         stored = section.hashes[section.ends[file] - 1].tobytes()
-        has_digest = section.flags[file] & FileFlag.WITH_METADATA_EXT
         return not has_digest or stored in (ZERO, from_text(digest.hexdigest()))
 
     def _is_as_listed(self, number: int) -> bool:

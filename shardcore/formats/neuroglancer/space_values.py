@@ -360,9 +360,10 @@ class SpaceValues:
             return size, size
         head, rest = read_up_to(AT_ONCE, data, who)
         if rest is None and self._workers is not None and (self._compressing or len(head) > THREADED):
+            # First, since it may fail, and a row is queued only with its key.
+            self._collect(2 * self._jobs - 1)
             self._compressing.append((len(self._keys), len(head), self._workers.submit(gzip_member, head)))
             self._waiting += len(head)
-            self._collect(2 * self._jobs)
             return len(head), 0
         self._collect()
         begun = self.spool.at
@@ -375,10 +376,11 @@ class SpaceValues:
     def _collect(self, most: int = 0) -> None:
         """Write values to the spool, in order, until at most `most`, of `KEPT` bytes, are still being compressed."""
         while len(self._compressing) > most or self._waiting > KEPT:
-            row, size, member = self._compressing.popleft()
+            row, size, member = self._compressing[0]
             stored = member.result()
-            self._waiting -= size
             self.spool.write(stored)
+            self._compressing.popleft()
+            self._waiting -= size
             self._sizes[row] = len(stored)
             self._end = self.spool.at
 

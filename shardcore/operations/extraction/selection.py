@@ -193,7 +193,9 @@ def extract_each(
         else:
             if asked.everything and asked.conflict is not Conflict.SKIP:
                 ends.enter_context(shard.reading_all())
-            refs, total = _all_refs(shard, asked, progress, delivery is not None or not fresh)
+            # Small objects are written together where no file is in their way.
+            over = asked.conflict is Conflict.REPLACE and not is_empty(Path(asked.folder))
+            refs, total = _all_refs(shard, asked, progress, delivery is not None or over or not fresh)
             for name, error in shard.unreadable.items() if isinstance(shard, DataSet) else ():
                 unreadable(name, error)
         if total or asked.match is None:

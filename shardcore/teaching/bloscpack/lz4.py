@@ -21,6 +21,10 @@ _NOTHING = Drawing("No sequence is here", (Table("LZ4", ("sequences",), ((Item("
 _COPY_DOC = "The match is copied byte by byte from earlier output, and may overlap the bytes that it writes."
 
 
+_Sequence = tuple[dict[str, int], int, bytes, int, int]
+"""Offsets of the parts, literals, output, and length and distance of the match."""
+
+
 def _more(raw: bytes, at: int, digit: int) -> tuple[int, int]:
     """Return a length, and the offset after the bytes that continue it."""
     more = digit == _LONG
@@ -29,10 +33,10 @@ def _more(raw: bytes, at: int, digit: int) -> tuple[int, int]:
     return digit, at
 
 
-def _sequence(raw: bytes, number: int) -> tuple[dict[str, int], int, bytes, int, int]:
-    """Return a sequence, or the last one: offsets of its parts, literals, output, length and distance of its match.
+def _sequence(raw: bytes, number: int, most: int) -> _Sequence:
+    """Return a sequence, or the last one.
 
-    Raises IndexError for a truncated stream, or a match that begins before the output.
+    Raises IndexError for a truncated stream, more than `most` bytes of output, or a match that begins before it.
     """
     out, at = bytearray(), 0
     while True:
@@ -48,6 +52,8 @@ def _sequence(raw: bytes, number: int) -> tuple[dict[str, int], int, bytes, int,
             if not 0 < distance <= len(out):
                 raise IndexError
             size += _SHORTEST
+            if len(out) + size > most:
+                raise IndexError
             out += (out[-distance:] * (size // distance + 1))[:size]
         if not number or not size:
             return parts, count, bytes(out), size, distance
@@ -79,16 +85,18 @@ class Lz4Sketch:
         streams = int((found.stream_at[block] >= 0).sum())
         stream = min(now["stream"], streams - 1)
         start, size = int(found.stream_at[block][stream]) + STREAM_LENGTH.size, int(found.stream_size[block][stream])
-        if size >= found.block_plain(block) // streams:
+        plain = found.block_plain(block) // streams
+        if size >= plain:
             return _NOTHING
         try:
-            return _drawing(bytes(stored.chunk[start : start + size]), now["sequence"], stored.span.start + start)
+            raw = bytes(stored.chunk[start : start + size])
+            return _drawing(raw, _sequence(raw, now["sequence"], plain), stored.span.start + start)
         except IndexError:
             return _NOTHING
 
 
-def _drawing(raw: bytes, number: int, start: int) -> Drawing:
-    parts, count, out, size, distance = _sequence(raw, number)
+def _drawing(raw: bytes, sequence: _Sequence, start: int) -> Drawing:
+    parts, count, out, size, distance = sequence
     first, names = parts["token"], {at: name for name, at in parts.items()}
     drawn = range(first, min(parts.get("next", len(raw)) + 2, first + _STORED, len(raw)))
     cells, below = [], []

@@ -320,9 +320,11 @@ class DrawingPlace(QObject):
 
         `tall` leaves the bytes only `_LINES` rows.
         """
-        self._tall = tall
+        changed, self._tall = self.in_front and tall != self._tall, tall
         self._request = DrawingRequest(name, dict(values or {}), item) if name else None
         self._show()
+        if changed:
+            self._share_height()
 
     def _show(self) -> None:
         self._to_front = self._sketches is None or not self.sketches
