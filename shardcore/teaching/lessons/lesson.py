@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from enum import StrEnum
@@ -31,6 +32,10 @@ _KEYS = ("typical", "crowded", "absent")
 _DEPTHS = tuple(depth.value for depth in Depth)
 SHA256 = re.compile(r"sha256 ([0-9a-f]{64})")
 _WORDS = "ask|answer|choice|hint|wrong|right|show|reveal|lookup|fresh|only|rows"
+_PLACEHOLDERS = re.compile(r"\{[^{}]*\}")
+_WORDS_PER_MINUTE = 150
+_CLICK = 0.4
+"""Minutes to answer by a click; a typed answer or a repair takes one."""
 _ALMOST = re.compile(rf"^(?:- (?:{_WORDS.replace('right|', '')})\b|(?:-|[*+] ?)(?:{_WORDS})\b[^:]*:)")
 
 
@@ -179,11 +184,21 @@ def parse(text: str, name: str) -> Lesson:
         facts.get("format", ""),
         facts.get("sample", ""),
         facts.get("key", "typical"),
-        int(facts.get("minutes", "10")),
+        int(facts.get("minutes", "0")) or _minutes(steps),
         steps,
         needs=tuple(need.strip() for need in facts.get("needs", "").split(",") if need.strip()),
         offsets=facts.get("offsets", ""),
     )
+
+
+def _minutes(steps: tuple[LessonStep, ...]) -> int:
+    """Estimate the time of a student who reads each text once, and answers."""
+    questions = [step.question for step in steps if step.question is not None]
+    texts = [text for step in steps for text in (step.title, step.text)]
+    texts += [text for one in questions for text in (one.prompt, one.right, *(choice.text for choice in one.choices))]
+    words = len(_PLACEHOLDERS.sub("0", _PLACEHOLDERS.sub("0", "\n".join(texts))).split())
+    clicks = sum(one.kind in (Answer.ITEM, Answer.NODE, Answer.CHOICE) for one in questions)
+    return math.ceil(words / _WORDS_PER_MINUTE + _CLICK * clicks + len(questions) - clicks)
 
 
 _FACTS = ("about", "format", "sample", "key", "minutes", "needs", "offsets")

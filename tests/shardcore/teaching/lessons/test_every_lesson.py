@@ -73,7 +73,7 @@ def test_a_lesson_is_short_and_asks(lesson: Lesson) -> None:
     questions = [step.question for step in lesson.steps if step.question is not None]
     assert len(questions) >= len(lesson.steps) // 2
     assert lesson.about
-    assert lesson.minutes <= (15 if "-1-" in lesson.name or "-2-" in lesson.name else 25)
+    assert lesson.minutes <= (12 if "-1-" in lesson.name or "-2-" in lesson.name else 15), "40 for a format"
     for question in questions:
         if question.kind is not Answer.CHOICE:
             assert any(not answer for answer, _ in question.wrong), f"{question.prompt}: other wrong answers"

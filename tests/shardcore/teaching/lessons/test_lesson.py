@@ -51,6 +51,14 @@ Some *text* with {value of header/version}.
 """
 
 
+def test_minutes_are_estimated_from_words_and_answers() -> None:
+    """150 words a minute; 0.4 minutes to choose an answer, one to type it. Stated minutes are kept."""
+    text = TEXT.replace("minutes: 5\n", "")
+    assert parse(text, "title").minutes == 2
+    assert parse(text.replace("## Third", "word " * 300 + "\n\n## Third"), "title").minutes == 4
+    assert parse(text.replace("- answer number", "- answer item"), "title").minutes == 1
+
+
 def test_a_lesson_is_read_line_by_line() -> None:
     """Facts, texts, what is shown, questions with hints and answers, and the fresh file."""
     lesson = parse(TEXT, "title")
