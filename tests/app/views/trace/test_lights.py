@@ -70,9 +70,9 @@ def test_all_bytes_of_a_step_are_lit_with_their_numbers(desk: Desk, qtbot: QtBot
     assert desk.session.lookup.highlights == tuple(Highlight(number, span) for number, span in enumerate(spans, 1))
     assert desk.session.selection.span == spans[0]
     assert desk.hex.state.scene(focused=False).highlights == desk.session.lookup.highlights
-    qtbot.waitUntil(lambda: bool(desk.tree.lit.ends))
-    numbers = {name: [light.number for light in highlights] for (name, _), highlights in desk.tree.lit.ends.items()}
-    assert numbers == {"entry 0": [1], "unary bits": [2], "low bits": [3]}
+    numbers = {"entry 0": [1], "unary bits": [2], "low bits": [3]}
+    lit = lambda: {name: [one.number for one in lights] for (name, _), lights in desk.tree.lit.ends.items()}  # noqa: E731
+    qtbot.waitUntil(lambda: lit() == numbers)
     root = desk.tree.nodes.index(0, 0).data(NODE_ROLE)
     assert [light.number for light in desk.tree.lit.at(root, expanded=False)] == [1, 2, 3]
     assert desk.tree.lit.at(root, expanded=True) == []
