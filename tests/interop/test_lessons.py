@@ -29,7 +29,7 @@ from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.answers import solution
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.lesson_list import lessons, missions, sample_key
-from shardcore.teaching.lessons.lesson_step import LessonStage, drawn, fresh_key, make_fresh, staged
+from shardcore.teaching.lessons.lesson_step import LessonStage, drawn, fresh_file, staged
 from shardcore.testing import rounds
 
 pytestmark = [
@@ -309,10 +309,8 @@ def stages(lesson: Lesson, seed: int, folder: Path) -> Iterator[tuple[str, Lesso
         shard, key = stack.enter_context(shardcore.open(path, partial=True)), sample_key(lesson)
         for number, step in enumerate(lesson.steps):
             if step.fresh is not None:
-                (place := folder / str(number)).mkdir()
-                path = make_fresh(step.fresh, lesson.format, place, Random(seed))
+                path, key = fresh_file(lesson, number, step.fresh, folder, Random(seed))
                 shard = stack.enter_context(shardcore.open(path))
-                key = fresh_key(lesson, number, shard, Random(seed))
             name = f"{lesson.name} {number + 1}"
             if name in QUESTIONS and (seed == 0 or folder in path.parents):
                 yield name, staged(lesson, number, shard, key), path

@@ -30,8 +30,8 @@ from shardcore.teaching.drawing.svg import picture_of, with_ids
 from shardcore.teaching.lessons.answers import solution
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.lesson_list import beside, lessons, sample_key
-from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, drawn, fresh_key, make_fresh, staged
-from shardcore.teaching.lessons.placeholders import BREAK, escaped
+from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, drawn, fresh_file, staged
+from shardcore.teaching.lessons.placeholders import escaped
 
 SEED = 1
 """Seed of new files, so that the same lesson always gives the same page."""
@@ -89,13 +89,9 @@ def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
         shard, key = None, sample_key(lesson)
         for number, step in enumerate(lesson.steps):
             check_stopped()
-            fresh = step.fresh
-            if fresh is not None:
-                inner = Path(folder) / str(number)
-                inner.mkdir()
-                shard = files.enter_context(open_shard(make_fresh(fresh, lesson.format, inner, random)))
-                shard.load_index()
-                key = fresh_key(lesson, number, shard, random)
+            if step.fresh is not None:
+                made, key = fresh_file(lesson, number, step.fresh, Path(folder), random)
+                shard = files.enter_context(open_shard(made))
             elif shard is None and place is not None:
                 shard = files.enter_context(open_shard(place, partial=True))
             if shard is not None:
@@ -234,8 +230,7 @@ def _place(span: Span, said: Callable[[str], str] = str) -> str:
 
 def _html(text: str, lesson: Lesson) -> str:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    # Browsers wrap long words themselves, and copied text must not contain the marks.
-    tokens = markdown.parse(text.replace(BREAK, ""))
+    tokens = markdown.parse(text)
     for token in tokens:
         if token.children:
             token.children = [_local(child, lesson) for child in token.children]

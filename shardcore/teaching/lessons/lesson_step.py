@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from tempfile import mkdtemp
 
 from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import LargeRead, ShardError, SourceError, UsageError
@@ -19,6 +20,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.operations.offset_expression import GotoError, calculate
 from shardcore.operations.pack import pack
+from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import format_of
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
@@ -81,10 +83,9 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
 
 MOST_INDEX = 4 << 20
 
-_FRESH = 1000
-
+_FRESH = 100
 _TRIES = 20
-
+"""Most new files that are packed for a step."""
 _LOOKED_AT = 20
 
 
@@ -181,19 +182,25 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
     return LessonStage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
 
 
-def pick_key(shard: Shard, random: Random | None = None) -> str:
-    """Return a key: always the same one, or with `random` one of the first `_FRESH` rows; empty without keys."""
+def pick_key(shard: Shard) -> str:
+    """Return a key, always the same one; empty without keys."""
     objects = shard.objects
-    if random is not None:
-        return random.choice([*_plain_keys(shard, objects.keys[:_FRESH])] or [""])
     first = len(objects) // 3
     rows = (*objects.keys[first : first + _LOOKED_AT], *objects.keys[:_LOOKED_AT])
     return next(_plain_keys(shard, rows), "")
 
 
-def fresh_key(lesson: Lesson, number: int, shard: Shard, random: Random) -> str:
-    keys = [pick_key(shard, random) for _ in range(_TRIES)]
-    return next((key for key in dict.fromkeys(keys) if not staged(lesson, number, shard, key).missing), keys[0])
+def fresh_file(lesson: Lesson, number: int, fresh: Fresh, folder: Path, random: Random) -> tuple[Path, str]:
+    """Pack new files until one has a key with which the step can be shown; return both, or the last file and no key."""
+    for _ in range(_TRIES):
+        made = make_fresh(fresh, lesson.format, Path(mkdtemp(dir=folder)), random)
+        with open_shard(made) as shard:
+            shard.load_index()
+            keys = [*_plain_keys(shard, shard.objects.keys[:_FRESH])]
+            for key in random.sample(keys, len(keys)):
+                if not staged(lesson, number, shard, key).missing:
+                    return made, key
+    return made, ""
 
 
 def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:

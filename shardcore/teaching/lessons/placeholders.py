@@ -28,10 +28,7 @@ MOST_CHILDREN = 4096
 """Maximum number of nodes of a list that are searched for a name; use numbers, such as `[5]`, for others."""
 MOST_NESTED = 8
 MOST_MEMBERS = 3
-LONG = 24
-"""Length from which values without spaces get optional line breaks."""
-
-BREAK, _PIECE, _WORD = "\u200b", 8, 8
+_WORD = 8
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:])")
 _CONTENT = re.compile(r"(?P<kind>number|text) (?P<start>\d+)\.\.(?P<stop>\d+) of content")
@@ -208,9 +205,7 @@ def _said(told: object, before: str) -> str:
     if isinstance(told, int) and not in_code:
         return escaped(f"{told:,}")
     value = _plain(told)
-    breaks = len(value) >= LONG and " " not in value
-    pieces = [value[at : at + _PIECE] for at in range(0, len(value), _PIECE)] if breaks else [value]
-    return BREAK.join(shown(one).replace("`", "'") if in_code else escaped(one) for one in pieces)
+    return shown(value).replace("`", "'") if in_code else escaped(value)
 
 
 class _Offset(int):
