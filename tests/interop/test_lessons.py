@@ -290,6 +290,8 @@ def answer(stage: LessonStage, kind: type) -> object:
     """The answer of a lesson, as what the reference replies: a number, a text, or the range or the bytes of an item."""
     question, found = stage.question, solution(stage.question, stage.scene)
     text, span = found.text, found.span
+    if question.kind is Answer.CHOICE:
+        return question.choices[int(text)].text
     if question.kind is Answer.ITEM:
         shown = next(one for one in stage.shown if one.kind is Show.DRAWING and one.name == found.sketch)
         items = drawn(shown, stage.scene, max(stage.last_step or 0, 0)).items

@@ -109,8 +109,7 @@ def answer_of(stage: LessonStage) -> PageAnswer | None:
     if question.kind is Answer.CHOICE:
         return PageAnswer(question.choices[int(given.text)].text, why)
     if question.kind is Answer.NODE and given.span is not None:
-        path = scene.node(scene.fill(question.answer))
-        return PageAnswer(f"{escaped(' / '.join(node.name for node in path[1:]))}: {_place(given.span, escaped)}", why)
+        return PageAnswer(f"{escaped(scene.fill(question.answer))}: {_place(given.span, escaped)}", why)
     if question.kind is Answer.NUMBER and given.text.isdecimal():
         return PageAnswer(f"{int(given.text):,}", why)
     return PageAnswer(escaped(given.text), why)

@@ -18,7 +18,6 @@ from shardcore.model.node import Node
 from shardcore.model.options import OptionPurpose
 from shardcore.model.span import Span
 from shardcore.model.text import short
-from shardcore.operations.offset_expression import GotoError, calculate
 from shardcore.operations.pack import pack
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import format_of
@@ -174,7 +173,7 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
             if question.kind is Answer.ITEM:
                 _check_item(answer, shown, scene, step)
             elif question.kind is Answer.NODE:
-                scene.node(answer)
+                scene.span(answer)
     try:
         before = _shown_before(lesson, number, scene)
     except NotHereError:
@@ -286,7 +285,7 @@ def _found(
         if kind is Show.STEP:
             return StepTarget(kind, step=scene.step(place))
         if kind is Show.BYTES:
-            return StepTarget(kind, span=_span(place))
+            return StepTarget(kind, span=scene.span(place))
         try:
             name, *values = shlex.split(place)
         except ValueError as error:
@@ -341,14 +340,3 @@ def _check_item(answer: str, shown: Sequence[StepTarget], scene: LessonScene, st
         raise NotHereError(f"the step requests a click in the drawing “{sketch}”, but does not show that drawing")
     if name not in {item.name for item in drawn(drawing, scene, _last_shown(scene, step.shows)).items}:
         raise NotHereError(f"the drawing “{sketch}” has no item {name}")
-
-
-def _span(text: str) -> Span:
-    place, _, source = text.partition(" of ")
-    first, dots, last = place.partition("..")
-    try:
-        if not dots:
-            raise GotoError("expected a range START..STOP")
-        return Span(source.strip(), calculate(first), calculate(last))
-    except (GotoError, ValueError) as error:
-        raise NotHereError(f"{text} is an empty range") from error

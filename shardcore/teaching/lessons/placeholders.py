@@ -18,6 +18,7 @@ from shardcore.dataclasses import dataclass
 from shardcore.errors import ShardError
 from shardcore.model.node import Node
 from shardcore.model.record import FieldRole
+from shardcore.model.span import Span
 from shardcore.model.text import shown
 from shardcore.operations.offset_expression import GotoError, calculate
 from shardcore.shards.dataset import DataSet
@@ -32,6 +33,7 @@ _WORD = 8
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:])")
 _CONTENT = re.compile(r"(?P<kind>number|text) (?P<start>\d+)\.\.(?P<stop>\d+) of content")
+_RANGE = re.compile(r"(\d+)\.\.(\d+)(?: of (\S+))?")
 _NUMBER = re.compile(r"\[(\d+)\]")
 
 
@@ -139,6 +141,16 @@ class LessonScene:
         if found is None:
             raise NotHereError(f"this file has no {path.strip()}")
         return found
+
+    def span(self, text: str) -> Span:
+        """Return the bytes of a node, or those of a range `START..STOP`, with ` of SOURCE` outside the file itself."""
+        found = _RANGE.fullmatch(text)
+        if found is None:
+            return self.node(text)[-1].span
+        try:
+            return Span(found[3] or "", int(found[1]), int(found[2]))
+        except ValueError as error:
+            raise NotHereError(f"{text} is an empty range") from error
 
     def _elsewhere(self, names: Sequence[str]) -> tuple[Node, ...] | None:
         root = self.shard.tree
