@@ -294,7 +294,7 @@ def answer(stage: LessonStage, kind: type) -> object:
         return question.choices[int(text)].text
     if question.kind is Answer.ITEM:
         shown = next(one for one in stage.shown if one.kind is Show.DRAWING and one.name == found.sketch)
-        items = drawn(shown, stage.scene, max(stage.last_step or 0, 0)).items
+        items = drawn(shown, stage.scene).items
         span = next((span for item in items if item.name == text for span in item.spans), None)
     if kind is int:
         return int(re.findall(r"0x[0-9a-f]+|\d+", text.partition("#")[0])[-1], 0)
@@ -315,7 +315,7 @@ def test_answers_are_those_of_the_reference(lesson: Lesson, seed: int, tmp_path:
             with closing(FORMATS[shard.format](path)) as reference:
                 reference.ask(stage, tmp_path)
                 reply = eval(question, NAMES | {"r": reference})  # noqa: S307 - a line of the table
-            assert answer(stage, type(reply)) == reply, question
+            assert answer(stage, type(reply)) == reply, f"{lesson.name} {stage.number + 1} = {question}"
 
 
 def test_the_table_lists_steps_that_exist() -> None:

@@ -183,7 +183,6 @@ def _answer(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
 
 def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = False) -> Iterator[str]:
     """Yield lookup steps, drawings and bytes as HTML; `hides` leaves out what answers: sentences of steps, stages."""
-    steps = [target.step for target in (*stage.shown, *targets) if target.kind is Show.STEP]
     for target in targets:
         if target.kind is Show.STEP and stage.scene.trace is not None:
             step = stage.scene.trace.steps[target.step]
@@ -193,7 +192,7 @@ def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = F
             for span in step.spans[:_SPANS]:
                 yield from _bytes(stage, StepTarget(Show.BYTES, span=span))
         elif target.kind is Show.DRAWING and target.name:
-            drawing = drawn(target, stage.scene, step=steps[-1] if steps else 0)
+            drawing = drawn(target, stage.scene)
             drawing = before_stages(drawing) if hides else drawing
             yield "<figure>\n"
             for dark in (False, True):

@@ -83,14 +83,13 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
 MOST_INDEX = 4 << 20
 
 _FRESH = 100
-_TRIES = 20
-"""Most new files that are packed for a step."""
+_TRIES = 10
 _LOOKED_AT = 20
 
 
 @dataclass(frozen=True, slots=True)
 class StepTarget:
-    """Target shown by a step: a node, bytes, a step of the lookup, a drawing or a panel."""
+    """Target shown by a step: a node, bytes, a step of the lookup, a drawing (of such a step) or a panel."""
 
     kind: Show
     name: str = ""
@@ -148,13 +147,11 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> LessonStage:
                 shard.load_index()
             scene = LessonScene(shard, key or pick_key(shard))
             return _staged(lesson, number, scene)
-    except NotHereError as error:
-        return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=error.line or step.line)
-    except ShardError as error:
+    except (NotHereError, ShardError) as error:  # damage, or more bytes than the limit
         if isinstance(error, SourceError) and not isinstance(error, LargeRead):
             raise
-        # Damage, or more bytes than the limit.
-        return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=step.line)
+        line = error.line if isinstance(error, NotHereError) else 0
+        return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=line or step.line)
 
 
 def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
@@ -165,13 +162,13 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
         with _at(step, condition.line):
             _check_condition(condition, scene)
     shown = tuple(_found(kind, place, scene, step, step.shows) for kind, place in step.shows)
-    revealed = tuple(_found(kind, place, scene, step, step.reveals) for kind, place in step.reveals)
+    revealed = tuple(_found(kind, place, scene, step, (*step.shows, *step.reveals)) for kind, place in step.reveals)
     question = _filled(step.question, scene, step) if step.question is not None else None
     if question is not None:
         with _at(step, question.answer):
             answer = scene.fill(question.answer)
             if question.kind is Answer.ITEM:
-                _check_item(answer, shown, scene, step)
+                _check_item(answer, shown, scene)
             elif question.kind is Answer.NODE:
                 scene.span(answer)
     try:
@@ -290,24 +287,21 @@ def _found(
             name, *values = shlex.split(place)
         except ValueError as error:
             raise NotHereError(f"`{place}` has an open quotation mark") from error
-        shown = StepTarget(kind, name, values=tuple((one.partition("=")[0], one.partition("=")[2]) for one in values))
+        pairs = tuple((one.partition("=")[0], one.partition("=")[2]) for one in values)
+        titles = [scene.fill(title) for one, title in shows if one is Show.STEP]
+        shown = StepTarget(kind, name, step=scene.step(titles[-1]) if titles else 0, values=pairs)
         if kind is Show.DRAWING:
-            drawn(shown, scene, _last_shown(scene, shows))
+            drawn(shown, scene)
         return shown
 
 
-def _last_shown(scene: LessonScene, shows: Sequence[tuple[Show, str]]) -> int:
-    titles = [scene.fill(title) for one, title in shows if one is Show.STEP]
-    return scene.step(titles[-1]) if titles else 0
-
-
-def drawn(shown: StepTarget, scene: LessonScene, step: int = 0) -> Drawing:
+def drawn(shown: StepTarget, scene: LessonScene) -> Drawing:
     """Draw a target with the control values given in the lesson.
 
     Raises:
         NotHereError: The drawing, control or value is unknown.
     """
-    sketch = _sketch(shown.name, scene, step)
+    sketch = _sketch(shown, scene)
     sketch.draw({})  # controls that depend on values in the file exist only after the first drawing
     controls = {control.name: control for control in sketch.controls}
     for name, _ in shown.values:
@@ -320,10 +314,10 @@ def drawn(shown: StepTarget, scene: LessonScene, step: int = 0) -> Drawing:
         raise NotHereError(f"the drawing “{shown.name}” cannot be shown with these values: {error.message}") from error
 
 
-def _sketch(name: str, scene: LessonScene, step: int) -> Sketch:
-    sketches = scene.shard.sketches(scene.trace)
+def _sketch(shown: StepTarget, scene: LessonScene) -> Sketch:
+    sketches, name = scene.shard.sketches(scene.trace), shown.name
     if name == STEP:
-        drawing = scene.trace.steps[step].drawing if scene.trace is not None else None
+        drawing = scene.trace.steps[shown.step].drawing if scene.trace is not None else None
         if drawing is not None:
             return StaticSketch(STEP, STEP, drawing)
     found = sketch_named(sketches, name)
@@ -333,10 +327,10 @@ def _sketch(name: str, scene: LessonScene, step: int) -> Sketch:
     return found
 
 
-def _check_item(answer: str, shown: Sequence[StepTarget], scene: LessonScene, step: LessonStep) -> None:
+def _check_item(answer: str, shown: Sequence[StepTarget], scene: LessonScene) -> None:
     name, _, sketch = (part.strip() for part in answer.partition(" of "))
     drawing = next((one for one in shown if one.kind is Show.DRAWING and one.name == sketch), None)
     if drawing is None:
         raise NotHereError(f"the step requests a click in the drawing “{sketch}”, but does not show that drawing")
-    if name not in {item.name for item in drawn(drawing, scene, _last_shown(scene, step.shows)).items}:
+    if name not in {item.name for item in drawn(drawing, scene).items}:
         raise NotHereError(f"the drawing “{sketch}” has no item {name}")

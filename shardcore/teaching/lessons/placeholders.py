@@ -1,10 +1,4 @@
-"""Values in braces in a lesson, read from the open file.
-
-`{key}`; `{value of PATH}`, `{start of PATH}`, `{stop of PATH}`, `{size of PATH}` of a node; `{NAME in TITLE}` of a step
-of the lookup; `{text 0..4 of content}`, `{number 0..8 of content}` of the object that was looked up; `{size of file}`,
-`{count of objects}`; `{= 4465 + 40 * 3}` is computed. Braces may contain braces:
-`{start of index/slot {slot in The slot}}`.
-"""
+"""Values in braces in a lesson, read from the open file; `docs/writing-lessons.md` lists them."""
 
 from __future__ import annotations
 

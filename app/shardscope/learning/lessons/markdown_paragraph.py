@@ -17,8 +17,8 @@ _LEAST = 60
 _FORMULA = re.compile(r"(?<=\b\w) (=|·|mod|//) (?=\w{1,2}\b)")
 """Matches an operator between two short names, around which no line may break."""
 
+# Keys may be too long for a line; optional breaks are put into them.
 _LONG = re.compile(r"(?<![\w/(])[0-9A-Za-z]{24,}")
-"""Matches keys that are too long for a line; optional breaks are put into them."""
 
 _LINK = re.compile(r"(?<!\\)\]\(")
 _FOLLOWS = Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
