@@ -221,7 +221,7 @@ class NumberSketch(_NodeSketch):
             Cells(
                 f"{visible(node.name)} in the file", count, tuple(stored), count, numbered=False, column_names=offsets
             ),
-            Cells("The highest byte first", count, tuple(places), count, numbered=False),
+            Cells(f"{visible(node.name)}, highest byte first", count, tuple(places), count, numbered=False),
             self._sum(raw if big else raw[::-1]),
         )
         links = tuple(Link(f"byte {at}", f"place {count - 1 - place}") for place, at in enumerate(order) if raw[at])

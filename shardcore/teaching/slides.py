@@ -157,7 +157,7 @@ def _targets(stage: LessonStage, targets: Sequence[StepTarget]) -> tuple[Drawing
     sketches = [target for target in targets if target.kind is Show.DRAWING]
     drawing = _plain(drawing)
     if sketches:
-        drawing = replace(drawn(sketches[-1], stage.scene, steps[-1] if steps else 0), title="", caption="")
+        drawing = replace(drawn(sketches[-1], stage.scene), title="", caption="")
     if drawing is None and targets is stage.shown:
         drawing = _whole_drawing(stage.scene.shard)
     return drawing, spans

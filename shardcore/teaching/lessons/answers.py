@@ -79,7 +79,7 @@ def solution(question: Question, scene: LessonScene) -> Given:
         raise NotHereError("the answer is a repaired file; repair it in the sandbox")
     answer = scene.fill(question.answer)
     if question.kind is Answer.NODE:
-        return Given(span=scene.node(answer)[-1].span)
+        return Given(span=scene.span(answer))
     if question.kind is Answer.ITEM:
         name, _, sketch = answer.partition(" of ")
         return Given(name.strip(), sketch=sketch.strip())
@@ -119,7 +119,7 @@ def _right(question: Question, scene: LessonScene) -> AnswerVerdict:
 def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> bool:
     kind = question.kind
     if kind is Answer.NODE:
-        place = scene.node(answer)[-1].span
+        place = scene.span(answer)
         span = given.span
         return (
             span is not None

@@ -30,8 +30,8 @@ from shardcore.teaching.drawing.svg import picture_of, with_ids
 from shardcore.teaching.lessons.answers import solution
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.lesson_list import beside, lessons, sample_key
-from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, drawn, fresh_key, make_fresh, staged
-from shardcore.teaching.lessons.placeholders import BREAK, escaped
+from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, drawn, fresh_file, staged
+from shardcore.teaching.lessons.placeholders import escaped
 
 SEED = 1
 """Seed of new files, so that the same lesson always gives the same page."""
@@ -89,13 +89,9 @@ def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
         shard, key = None, sample_key(lesson)
         for number, step in enumerate(lesson.steps):
             check_stopped()
-            fresh = step.fresh
-            if fresh is not None:
-                inner = Path(folder) / str(number)
-                inner.mkdir()
-                shard = files.enter_context(open_shard(make_fresh(fresh, lesson.format, inner, random)))
-                shard.load_index()
-                key = fresh_key(lesson, number, shard, random)
+            if step.fresh is not None:
+                made, key = fresh_file(lesson, number, step.fresh, Path(folder), random)
+                shard = files.enter_context(open_shard(made))
             elif shard is None and place is not None:
                 shard = files.enter_context(open_shard(place, partial=True))
             if shard is not None:
@@ -113,8 +109,7 @@ def answer_of(stage: LessonStage) -> PageAnswer | None:
     if question.kind is Answer.CHOICE:
         return PageAnswer(question.choices[int(given.text)].text, why)
     if question.kind is Answer.NODE and given.span is not None:
-        path = scene.node(scene.fill(question.answer))
-        return PageAnswer(f"{escaped(' / '.join(node.name for node in path[1:]))}: {_place(given.span, escaped)}", why)
+        return PageAnswer(f"{escaped(scene.fill(question.answer))}: {_place(given.span, escaped)}", why)
     if question.kind is Answer.NUMBER and given.text.isdecimal():
         return PageAnswer(f"{int(given.text):,}", why)
     return PageAnswer(escaped(given.text), why)
@@ -188,7 +183,6 @@ def _answer(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
 
 def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = False) -> Iterator[str]:
     """Yield lookup steps, drawings and bytes as HTML; `hides` leaves out what answers: sentences of steps, stages."""
-    steps = [target.step for target in (*stage.shown, *targets) if target.kind is Show.STEP]
     for target in targets:
         if target.kind is Show.STEP and stage.scene.trace is not None:
             step = stage.scene.trace.steps[target.step]
@@ -198,7 +192,7 @@ def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = F
             for span in step.spans[:_SPANS]:
                 yield from _bytes(stage, StepTarget(Show.BYTES, span=span))
         elif target.kind is Show.DRAWING and target.name:
-            drawing = drawn(target, stage.scene, step=steps[-1] if steps else 0)
+            drawing = drawn(target, stage.scene)
             drawing = before_stages(drawing) if hides else drawing
             yield "<figure>\n"
             for dark in (False, True):
@@ -234,8 +228,7 @@ def _place(span: Span, said: Callable[[str], str] = str) -> str:
 
 def _html(text: str, lesson: Lesson) -> str:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    # Browsers wrap long words themselves, and copied text must not contain the marks.
-    tokens = markdown.parse(text.replace(BREAK, ""))
+    tokens = markdown.parse(text)
     for token in tokens:
         if token.children:
             token.children = [_local(child, lesson) for child in token.children]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from tempfile import mkdtemp
 
 from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import LargeRead, ShardError, SourceError, UsageError
@@ -17,8 +18,8 @@ from shardcore.model.node import Node
 from shardcore.model.options import OptionPurpose
 from shardcore.model.span import Span
 from shardcore.model.text import short
-from shardcore.operations.offset_expression import GotoError, calculate
 from shardcore.operations.pack import pack
+from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import format_of
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
@@ -81,16 +82,14 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
 
 MOST_INDEX = 4 << 20
 
-_FRESH = 1000
-
-_TRIES = 20
-
+_FRESH = 100
+_TRIES = 10
 _LOOKED_AT = 20
 
 
 @dataclass(frozen=True, slots=True)
 class StepTarget:
-    """Target shown by a step: a node, bytes, a step of the lookup, a drawing or a panel."""
+    """Target shown by a step: a node, bytes, a step of the lookup, a drawing (of such a step) or a panel."""
 
     kind: Show
     name: str = ""
@@ -148,13 +147,11 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> LessonStage:
                 shard.load_index()
             scene = LessonScene(shard, key or pick_key(shard))
             return _staged(lesson, number, scene)
-    except NotHereError as error:
-        return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=error.line or step.line)
-    except ShardError as error:
+    except (NotHereError, ShardError) as error:  # damage, or more bytes than the limit
         if isinstance(error, SourceError) and not isinstance(error, LargeRead):
             raise
-        # Damage, or more bytes than the limit.
-        return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=step.line)
+        line = error.line if isinstance(error, NotHereError) else 0
+        return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=line or step.line)
 
 
 def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
@@ -165,15 +162,15 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
         with _at(step, condition.line):
             _check_condition(condition, scene)
     shown = tuple(_found(kind, place, scene, step, step.shows) for kind, place in step.shows)
-    revealed = tuple(_found(kind, place, scene, step, step.reveals) for kind, place in step.reveals)
+    revealed = tuple(_found(kind, place, scene, step, (*step.shows, *step.reveals)) for kind, place in step.reveals)
     question = _filled(step.question, scene, step) if step.question is not None else None
     if question is not None:
         with _at(step, question.answer):
             answer = scene.fill(question.answer)
             if question.kind is Answer.ITEM:
-                _check_item(answer, shown, scene, step)
+                _check_item(answer, shown, scene)
             elif question.kind is Answer.NODE:
-                scene.node(answer)
+                scene.span(answer)
     try:
         before = _shown_before(lesson, number, scene)
     except NotHereError:
@@ -181,19 +178,25 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
     return LessonStage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
 
 
-def pick_key(shard: Shard, random: Random | None = None) -> str:
-    """Return a key: always the same one, or with `random` one of the first `_FRESH` rows; empty without keys."""
+def pick_key(shard: Shard) -> str:
+    """Return a key, always the same one; empty without keys."""
     objects = shard.objects
-    if random is not None:
-        return random.choice([*_plain_keys(shard, objects.keys[:_FRESH])] or [""])
     first = len(objects) // 3
     rows = (*objects.keys[first : first + _LOOKED_AT], *objects.keys[:_LOOKED_AT])
     return next(_plain_keys(shard, rows), "")
 
 
-def fresh_key(lesson: Lesson, number: int, shard: Shard, random: Random) -> str:
-    keys = [pick_key(shard, random) for _ in range(_TRIES)]
-    return next((key for key in dict.fromkeys(keys) if not staged(lesson, number, shard, key).missing), keys[0])
+def fresh_file(lesson: Lesson, number: int, fresh: Fresh, folder: Path, random: Random) -> tuple[Path, str]:
+    """Pack new files until one has a key with which the step can be shown; return both, or the last file and no key."""
+    for _ in range(_TRIES):
+        made = make_fresh(fresh, lesson.format, Path(mkdtemp(dir=folder)), random)
+        with open_shard(made) as shard:
+            shard.load_index()
+            keys = [*_plain_keys(shard, shard.objects.keys[:_FRESH])]
+            for key in random.sample(keys, len(keys)):
+                if not staged(lesson, number, shard, key).missing:
+                    return made, key
+    return made, ""
 
 
 def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
@@ -279,29 +282,26 @@ def _found(
         if kind is Show.STEP:
             return StepTarget(kind, step=scene.step(place))
         if kind is Show.BYTES:
-            return StepTarget(kind, span=_span(place))
+            return StepTarget(kind, span=scene.span(place))
         try:
             name, *values = shlex.split(place)
         except ValueError as error:
             raise NotHereError(f"`{place}` has an open quotation mark") from error
-        shown = StepTarget(kind, name, values=tuple((one.partition("=")[0], one.partition("=")[2]) for one in values))
+        pairs = tuple((one.partition("=")[0], one.partition("=")[2]) for one in values)
+        titles = [scene.fill(title) for one, title in shows if one is Show.STEP]
+        shown = StepTarget(kind, name, step=scene.step(titles[-1]) if titles else 0, values=pairs)
         if kind is Show.DRAWING:
-            drawn(shown, scene, _last_shown(scene, shows))
+            drawn(shown, scene)
         return shown
 
 
-def _last_shown(scene: LessonScene, shows: Sequence[tuple[Show, str]]) -> int:
-    titles = [scene.fill(title) for one, title in shows if one is Show.STEP]
-    return scene.step(titles[-1]) if titles else 0
-
-
-def drawn(shown: StepTarget, scene: LessonScene, step: int = 0) -> Drawing:
+def drawn(shown: StepTarget, scene: LessonScene) -> Drawing:
     """Draw a target with the control values given in the lesson.
 
     Raises:
         NotHereError: The drawing, control or value is unknown.
     """
-    sketch = _sketch(shown.name, scene, step)
+    sketch = _sketch(shown, scene)
     sketch.draw({})  # controls that depend on values in the file exist only after the first drawing
     controls = {control.name: control for control in sketch.controls}
     for name, _ in shown.values:
@@ -314,10 +314,10 @@ def drawn(shown: StepTarget, scene: LessonScene, step: int = 0) -> Drawing:
         raise NotHereError(f"the drawing “{shown.name}” cannot be shown with these values: {error.message}") from error
 
 
-def _sketch(name: str, scene: LessonScene, step: int) -> Sketch:
-    sketches = scene.shard.sketches(scene.trace)
+def _sketch(shown: StepTarget, scene: LessonScene) -> Sketch:
+    sketches, name = scene.shard.sketches(scene.trace), shown.name
     if name == STEP:
-        drawing = scene.trace.steps[step].drawing if scene.trace is not None else None
+        drawing = scene.trace.steps[shown.step].drawing if scene.trace is not None else None
         if drawing is not None:
             return StaticSketch(STEP, STEP, drawing)
     found = sketch_named(sketches, name)
@@ -327,21 +327,10 @@ def _sketch(name: str, scene: LessonScene, step: int) -> Sketch:
     return found
 
 
-def _check_item(answer: str, shown: Sequence[StepTarget], scene: LessonScene, step: LessonStep) -> None:
+def _check_item(answer: str, shown: Sequence[StepTarget], scene: LessonScene) -> None:
     name, _, sketch = (part.strip() for part in answer.partition(" of "))
     drawing = next((one for one in shown if one.kind is Show.DRAWING and one.name == sketch), None)
     if drawing is None:
         raise NotHereError(f"the step requests a click in the drawing “{sketch}”, but does not show that drawing")
-    if name not in {item.name for item in drawn(drawing, scene, _last_shown(scene, step.shows)).items}:
+    if name not in {item.name for item in drawn(drawing, scene).items}:
         raise NotHereError(f"the drawing “{sketch}” has no item {name}")
-
-
-def _span(text: str) -> Span:
-    place, _, source = text.partition(" of ")
-    first, dots, last = place.partition("..")
-    try:
-        if not dots:
-            raise GotoError("expected a range START..STOP")
-        return Span(source.strip(), calculate(first), calculate(last))
-    except (GotoError, ValueError) as error:
-        raise NotHereError(f"{text} is an empty range") from error

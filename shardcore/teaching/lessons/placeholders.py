@@ -1,10 +1,4 @@
-"""Values in braces in a lesson, read from the open file.
-
-`{key}`; `{value of PATH}`, `{start of PATH}`, `{stop of PATH}`, `{size of PATH}` of a node; `{NAME in TITLE}` of a step
-of the lookup; `{text 0..4 of content}`, `{number 0..8 of content}` of the object that was looked up; `{size of file}`,
-`{count of objects}`; `{= 4465 + 40 * 3}` is computed. Braces may contain braces:
-`{start of index/slot {slot in The slot}}`.
-"""
+"""Values in braces in a lesson, read from the open file; `docs/writing-lessons.md` lists them."""
 
 from __future__ import annotations
 
@@ -18,6 +12,7 @@ from shardcore.dataclasses import dataclass
 from shardcore.errors import ShardError
 from shardcore.model.node import Node
 from shardcore.model.record import FieldRole
+from shardcore.model.span import Span
 from shardcore.model.text import shown
 from shardcore.operations.offset_expression import GotoError, calculate
 from shardcore.shards.dataset import DataSet
@@ -28,13 +23,11 @@ MOST_CHILDREN = 4096
 """Maximum number of nodes of a list that are searched for a name; use numbers, such as `[5]`, for others."""
 MOST_NESTED = 8
 MOST_MEMBERS = 3
-LONG = 24
-"""Length from which values without spaces get optional line breaks."""
-
-BREAK, _PIECE, _WORD = "\u200b", 8, 8
+_WORD = 8
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:])")
 _CONTENT = re.compile(r"(?P<kind>number|text) (?P<start>\d+)\.\.(?P<stop>\d+) of content")
+_RANGE = re.compile(r"(\d+)\.\.(\d+)(?: of (\S+))?")
 _NUMBER = re.compile(r"\[(\d+)\]")
 
 
@@ -143,6 +136,16 @@ class LessonScene:
             raise NotHereError(f"this file has no {path.strip()}")
         return found
 
+    def span(self, text: str) -> Span:
+        """Return the bytes of a node, or those of a range `START..STOP`, with ` of SOURCE` outside the file itself."""
+        found = _RANGE.fullmatch(text)
+        if found is None:
+            return self.node(text)[-1].span
+        try:
+            return Span(found[3] or "", int(found[1]), int(found[2]))
+        except ValueError as error:
+            raise NotHereError(f"{text} is an empty range") from error
+
     def _elsewhere(self, names: Sequence[str]) -> tuple[Node, ...] | None:
         root = self.shard.tree
         if not isinstance(self.shard, DataSet):
@@ -208,9 +211,7 @@ def _said(told: object, before: str) -> str:
     if isinstance(told, int) and not in_code:
         return escaped(f"{told:,}")
     value = _plain(told)
-    breaks = len(value) >= LONG and " " not in value
-    pieces = [value[at : at + _PIECE] for at in range(0, len(value), _PIECE)] if breaks else [value]
-    return BREAK.join(shown(one).replace("`", "'") if in_code else escaped(one) for one in pieces)
+    return shown(value).replace("`", "'") if in_code else escaped(value)
 
 
 class _Offset(int):

@@ -114,3 +114,8 @@ def test_questions_before_answers() -> None:
             if asked:
                 stages = [beat for beat in slide.beats if beat.stage]
                 assert asked == [len(slide.beats) - 2 - len(stages)], slide.title
+
+
+def test_an_answer_is_drawn_at_its_step() -> None:
+    number = [lesson.name for lesson in lessons()].index("neuroglancer-1-meet-the-file")
+    assert "found" in {item.name for item in _slides(number)[4].beats[-1].drawing.items}

@@ -17,6 +17,9 @@ _LEAST = 60
 _FORMULA = re.compile(r"(?<=\b\w) (=|·|mod|//) (?=\w{1,2}\b)")
 """Matches an operator between two short names, around which no line may break."""
 
+# Keys may be too long for a line; optional breaks are put into them.
+_LONG = re.compile(r"(?<![\w/(])[0-9A-Za-z]{24,}")
+
 _LINK = re.compile(r"(?<!\\)\]\(")
 _FOLLOWS = Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
 
@@ -42,6 +45,7 @@ class Prose(QLabel):
         flags = _FOLLOWS if linked else Qt.TextInteractionFlag.NoTextInteraction
         if flags != self.textInteractionFlags():
             self.setTextInteractionFlags(flags)
+        text = _LONG.sub(lambda found: "\u200b".join(found[0][at : at + 8] for at in range(0, len(found[0]), 8)), text)
         self.setText(_FORMULA.sub("\u00a0\\1\u00a0", text))
         if not text:
             self.hide()

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random, SystemRandom
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError, Span
 from shardcore.dataclasses import replace
-from shardcore.sources.base import at_most
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons import lesson_step
 from shardcore.teaching.lessons.answers import AnswerVerdict, Given, judged, solution
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.lesson_list import sample_key
-from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, fresh_key, is_fresh, make_fresh, staged
+from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, fresh_file, is_fresh, staged
 from shardcore.teaching.lessons.placeholders import NotHereError
 from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
@@ -97,7 +96,7 @@ class LessonPlayer(QObject):
         same = {at for at, (old, new) in pairs if old.fresh == new.fresh}
         self._made = {at: place for at, place in self._made.items() if at in same}
         if lesson.key != before.key:
-            self._keys = {}
+            self._keys = {uri: key for uri, key in self._keys.items() if is_fresh(uri)}
         self.lesson = lesson
         if not self.astray:
             self.go(min(self.number, len(lesson.steps) - 1))
@@ -297,15 +296,16 @@ class LessonPlayer(QObject):
             self._folder = TemporaryDirectory(prefix=lesson_step.FRESH, ignore_cleanup_errors=True)
         folder = self._folder.name
 
-        def work(_: Job) -> Path:
-            return make_fresh(fresh, lesson.format, Path(mkdtemp(dir=folder)), self._random)
+        def work(_: Job) -> tuple[Path, str]:
+            return fresh_file(lesson, at, fresh, Path(folder), self._random)
 
-        def done(place: Path | None, error: BaseException | None) -> None:
+        def done(made: tuple[Path, str] | None, error: BaseException | None) -> None:
             if self.lesson is not lesson:
                 return
             here = self._fresh_at(lesson, self.number) == at
-            if place is not None:
-                self._made[at] = place
+            if made is not None:
+                place, key = made
+                self._made[at], self._keys[str(place)] = place, key
                 if here and not self.astray:
                     self._open(str(place))
             elif here:
@@ -357,15 +357,11 @@ class LessonPlayer(QObject):
 
     def _stage(self, lesson: Lesson, number: int, *, again: bool = False) -> None:
         """Prepare a step in a job; `again`: its file was reopened with other bytes, and the selection is kept."""
-        uri, fresh = self._session.request.uri, self._fresh_at(lesson, number)
-        known = self._keys.get(uri, "")
-        if not known and fresh is None:
-            known = sample_key(lesson)
+        uri = self._session.request.uri
+        known = self._keys.get(uri) or ("" if is_fresh(uri) else sample_key(lesson))
 
         def work(shard: Shard, _: Job) -> LessonStage:
-            with at_most(lesson_step.MOST_INDEX):
-                key = known or (fresh_key(lesson, fresh, shard, self._random) if fresh is not None else "")
-                return staged(lesson, number, shard, key)
+            return staged(lesson, number, shard, known)
 
         def take(stage: LessonStage) -> None:
             if self.lesson is not lesson or self.number != number:

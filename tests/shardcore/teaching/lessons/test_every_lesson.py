@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
@@ -11,10 +10,12 @@ import pytest
 
 import shardcore
 from shardcore.teaching import resource_paths
-from shardcore.teaching.lessons.answers import Given, judged, number_of, solution
+from shardcore.teaching.lessons.answers import Given, judged, solution
+from shardcore.teaching.lessons.html_page import lesson_stages
 from shardcore.teaching.lessons.lesson import Answer, Lesson
 from shardcore.teaching.lessons.lesson_list import lessons, sample_key
-from shardcore.teaching.lessons.lesson_step import LessonStage, fresh_key, make_fresh, staged
+from shardcore.teaching.lessons.lesson_step import LessonStage, fresh_file, staged
+from shardcore.testing import rounds
 
 LESSONS = lessons()
 LINES = (Path(__file__).parent / "answers.txt").read_text("utf-8").splitlines()
@@ -51,10 +52,8 @@ def test_every_step_is_on_its_sample_and_its_solution_is_right(lesson: Lesson, t
         key, on_sample = sample_key(lesson), True
         for number, step in enumerate(lesson.steps):
             if step.fresh is not None:
-                (folder := tmp_path / str(number)).mkdir()
-                made = make_fresh(step.fresh, lesson.format, folder, Random(number))
-                shard = stack.enter_context(shardcore.open(made))
-                key, on_sample = fresh_key(lesson, number, shard, Random(number)), False
+                made, key = fresh_file(lesson, number, step.fresh, tmp_path, Random(number))
+                shard, on_sample = stack.enter_context(shardcore.open(made)), False
             stage = staged(lesson, number, shard, key)
             assert not stage.missing, step.line
             assert "{" not in stage.text.replace("{{", ""), stage.text
@@ -103,26 +102,9 @@ def test_nobody_learns_where_the_right_choice_stands() -> None:
     assert max(places.count(place) for place in set(places)) <= (len(places) + 1) // 2
 
 
-BY_TEXT = {
-    "mdb-2-find-a-key": None,
-    "des-2-find-a-key": lambda uid, n_bits: f"{uid % (1 << n_bits):02X}",
-}
-
-
-@pytest.mark.parametrize("name", BY_TEXT)
-def test_any_key_of_a_fresh_file_will_do(name: str, tmp_path: Path) -> None:
-    """20 keys: the last question can be asked, and the numbers in its text lead to the answer."""
-    lesson = next(lesson for lesson in LESSONS if lesson.name == name)
-    number, solve = len(lesson.steps) - 1, BY_TEXT[name]
-    fresh = lesson.steps[number].fresh
-    assert fresh is not None
-    with shardcore.open(make_fresh(fresh, lesson.format, tmp_path, Random(1))) as shard:
-        keys = {fresh_key(lesson, number, shard, Random(seed)) for seed in range(20)}
-        assert len(keys) > 5
-        for key in keys:
-            stage = staged(lesson, number, shard, key)
-            assert not stage.missing
-            if solve is not None:
-                found = re.findall(r"(\w+) = ([\d,]*\d)", stage.question.prompt.replace("\\", ""))
-                numbers = {name: number_of(value) for name, value in found}
-                assert judged(stage.question, Given(solve(**numbers)), stage.scene).right, key
+@every_lesson
+def test_fresh_files_suit_their_steps(lesson: Lesson) -> None:
+    for seed in range(rounds(20, 3)):
+        assert not [
+            f"{seed}: {stage.step.title}: {stage.missing}" for stage in lesson_stages(lesson, seed) if stage.missing
+        ]

@@ -54,6 +54,7 @@ def test_a_value_is_no_markup(scene: LessonScene) -> None:
     assert "![" not in odd.prose("key {key}")
     assert odd.prose("`{key}`").count("`") == 2
     assert odd.fill("{key}") == odd.key
+    assert scene.prose("`{key}`") == f"`{KEY}`", "it can be copied"
 
 
 def test_numbers_count_as_people_type_them(scene: LessonScene) -> None:
@@ -71,3 +72,5 @@ def test_any_byte_of_a_node_is_an_answer(scene: LessonScene) -> None:
     assert judged(question, Given(span=Span("", 32, 40)), scene).right
     for span in (Span("", 31, 33), Span("", 40, 40), Span("@0-100", 33, 34)):
         assert not judged(question, Given(span=span), scene).right
+    part = Question("?", Answer.NODE, "{start of header/version}..34")
+    assert [judged(part, Given(span=Span("", at, at + 1)), scene).right for at in (31, 32, 33, 34)] == [0, 1, 1, 0]
