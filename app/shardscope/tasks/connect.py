@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -40,7 +40,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.form import FieldForm
-from shardscope.tasks.task_dialog import Role, TaskDialog
+from shardscope.tasks.task_dialog import Role, Task, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay, made
@@ -445,15 +445,13 @@ class AddressDialog(TaskDialog):
         self.accept()
 
 
-class ConnectTask(QObject):
+class ConnectTask(Task):
     """Shows the address dialog; saves connection options of opened addresses, without credentials."""
 
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
-        super().__init__(window)
-        self._session = session
+        super().__init__(session, window)
         self._settings = settings
-        self._window = window
-        self.agreeing = FetchQuestion(session, settings, window)
+        FetchQuestion(session, settings, window)
         self.connections = Connections(settings.connections)
         session.documents.reach = self.connections.connection_for
         session.opened.connect(self._opened)
@@ -496,14 +494,14 @@ class ConnectTask(QObject):
             self._settings.connections = self.connections.kept
 
 
-class FetchQuestion(QObject):
+class FetchQuestion(Task):
     """Shows the confirmations that the session requests, one at a time; closes them with the file."""
 
+    _question: QMessageBox | None = None
+
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
-        super().__init__(window)
+        super().__init__(session, window)
         self._settings = settings
-        self._window = window
-        self._question: QMessageBox | None = None
         session.costly.connect(self.ask)
         session.documents.untrusted.connect(self.ask_store)
         session.closed.connect(self._drop)

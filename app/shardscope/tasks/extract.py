@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled
 from shardcore.dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import path_of
 from shardscope.widgets.fonts import LARGE
-from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.layouts import grid_in, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 
 ASK = "ask"
@@ -208,11 +208,8 @@ class ExtractDialog(TaskDialog):
         where = Elided(greedy=True, parent=page)
         where.setText(self.tr("in {0}").format(shown(cut_middle(str(self.folder), 70))))
         where.setToolTip(tip(str(self.folder)))
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(14)
-        grid.setVerticalSpacing(8)
+        grid = grid_in(None, 14, 8, (0, 8, 0, 0))
         grid.setColumnStretch(1, 1)
-        grid.setContentsMargins(0, 8, 0, 0)
         self.answers: dict[Conflict, QPushButton] = {}
         for row, (policy, (words, doc)) in enumerate(ANSWERS.items()):
             button = self.answers[policy] = made(QPushButton(words), f"conflict_{policy}", accessibleDescription=doc)

@@ -236,8 +236,7 @@ class JsonField(OptionField):
         hint = self.tr("Optional. By default read from the file or its info")
         self.editor = made(QPlainTextEdit(self._shown), accessibleName=self.title, placeholderText=hint)
         self.editor.setFont(theme.fixed_font())
-        self.editor.setTabChangesFocus(True)
-        self.editor.setMinimumHeight(self.editor.fontMetrics().lineSpacing() * 5 + 16)
+        made(self.editor, tabChangesFocus=True, minimumHeight=self.editor.fontMetrics().lineSpacing() * 5 + 16)
         self.editor.textChanged.connect(self.changed)
         self._hold(self.evidence, self.editor, upright=True)
         self.setFocusProxy(self.editor)
@@ -431,8 +430,7 @@ def small_label(text: str, name: str = "") -> QLabel:
 
 def side_button(words: str, slot: Callable[[], object], name: str = "", doc: str = "") -> QPushButton:
     """Return a button for a place beside a field; Return does not press it."""
-    button = made(QPushButton(words), name, autoDefault=False, toolTip=doc)
-    button.clicked.connect(lambda _: slot())
+    button = made(QPushButton(words), name, autoDefault=False, toolTip=doc, clicked=lambda _: slot())
     return button
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import chain, count
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QDialogButtonBox, QWidget
 
 from shardcore import SourceError
@@ -19,7 +19,7 @@ from shardscope.session.display_text import cut_middle, error_text, grouped, pac
 from shardscope.session.jobs import Job, Pool
 from shardscope.session.session import Session
 from shardscope.tasks.form import switch
-from shardscope.tasks.task_dialog import TaskDialog, thin_progress
+from shardscope.tasks.task_dialog import Task, TaskDialog, thin_progress
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE
@@ -179,14 +179,9 @@ class RecoverDialog(TaskDialog):
             self.session.select_span(spans[0])
 
 
-class RecoverTask(QObject):
+class RecoverTask(Task):
     written = Signal(Salvage)
-
-    def __init__(self, session: Session, window: QWidget) -> None:
-        super().__init__(window)
-        self._session = session
-        self._window = window
-        self.sheet: RecoverDialog | None = None
+    sheet: RecoverDialog | None = None
 
     def ask(self) -> RecoverDialog | None:
         shard = self._session.shard

@@ -46,12 +46,9 @@ class NoteDialog(QDialog):
         self._span = span
         where = Elided(greedy=True, parent=self)
         where.set_text("  ·  ".join(part for part in (span_words(span), place) if part))
-        self.field = QPlainTextEdit(self)
-        self.field.setObjectName("noteText")
-        self.field.setAccessibleName(self.tr("Text of the note"))
-        self.field.setPlaceholderText(self.tr("Text (empty: a bookmark)"))
+        spoken, hint = self.tr("Text of the note"), self.tr("Text (empty: a bookmark)")
+        self.field = made(QPlainTextEdit(text, self), "noteText", accessibleName=spoken, placeholderText=hint)
         self.field.setTabChangesFocus(True)
-        self.field.setPlainText(text)
         # Selected text would be replaced by the first key.
         self.field.moveCursor(QTextCursor.MoveOperation.End)
         self.field.textChanged.connect(self._limit)

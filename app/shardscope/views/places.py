@@ -218,8 +218,7 @@ class PlaceList(QListView):
     def __init__(self, model: PlaceModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         made(self, "placeList", accessibleName=self.tr("Places"), frameShape=QFrame.Shape.NoFrame)
-        self.setUniformItemSizes(True)
-        self.setMouseTracking(True)
+        made(self, uniformItemSizes=True, mouseTracking=True)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)

@@ -262,7 +262,6 @@ class RequestTable(RowTable):
         painter = QPainter(self.viewport())
         for row in visible_rows(self, event.rect()):
             self._paint_bar(painter, row, self.selectionModel().isRowSelected(row))
-        painter.end()
 
     def _paint_bar(self, painter: QPainter, row: int, selected: bool) -> None:
         record, colours = self.requests.record(row), theme.of(self)

@@ -590,29 +590,18 @@ def _mono(zoom: float) -> QFont:
 def _qt_palette(colours: Palette) -> QPalette:
     role = QPalette.ColorRole
     result = QPalette()
-    for target, source in {
-        role.Window: colours.window,
-        role.WindowText: colours.text,
-        role.Base: colours.base,
-        role.AlternateBase: colours.window,
-        role.Text: colours.text,
-        role.Button: colours.raised,
-        role.ButtonText: colours.text,
-        role.BrightText: colours.error,
-        role.ToolTipBase: colours.raised,
-        role.ToolTipText: colours.text,
-        role.PlaceholderText: colours.muted,
-        role.Highlight: colours.accent,
-        role.HighlightedText: colours.base,
-        role.Link: colours.accent,
-        role.LinkVisited: colours.accent,
-        role.Light: colours.raised,
-        role.Midlight: colours.raised,
-        role.Mid: colours.border,
-        role.Dark: colours.border,
-        role.Shadow: colours.border,
-    }.items():
-        result.setColor(target, source)
+    for source, targets in (
+        (colours.window, (role.Window, role.AlternateBase)),
+        (colours.base, (role.Base, role.HighlightedText)),
+        (colours.raised, (role.Button, role.ToolTipBase, role.Light, role.Midlight)),
+        (colours.border, (role.Mid, role.Dark, role.Shadow)),
+        (colours.text, (role.WindowText, role.Text, role.ButtonText, role.ToolTipText)),
+        (colours.muted, (role.PlaceholderText,)),
+        (colours.accent, (role.Highlight, role.Link, role.LinkVisited)),
+        (colours.error, (role.BrightText,)),
+    ):
+        for target in targets:
+            result.setColor(target, source)
     # Qt also uses the inactive colours for views without focus.
     quiet = {role.Highlight: mixed(colours.base, colours.accent, _QUIET), role.HighlightedText: colours.text}
     for target, source in quiet.items():

@@ -45,7 +45,7 @@ from shardscope.tasks.edit.edit_preview import (
 )
 from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.form import FieldForm, side_button
-from shardscope.tasks.task_dialog import Role, TaskDialog
+from shardscope.tasks.task_dialog import Role, Task, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, px
@@ -171,8 +171,7 @@ class EditDialog(TaskDialog):
 
     def _file_field(self) -> QLineEdit:
         hint = self.tr("Drop or choose files")
-        line = made(QLineEdit(self), "edit_file", placeholderText=hint, acceptDrops=False)
-        line.textChanged.connect(self._typed)
+        line = made(QLineEdit(self), "edit_file", placeholderText=hint, acceptDrops=False, textChanged=self._typed)
         choose = partial(ask_files, self, self.tr("Choose files"), self.take_files)
         self.form.add(self.tr("&Files"), line, side_button(self.tr("&Choose…"), choose))
         return line
@@ -315,7 +314,7 @@ class _History:
     left: str = ""
 
 
-class Editor(QObject):
+class Editor(Task):
     """Shows edit dialogs and runs the edits in jobs; `now` returns the time for the journal, ISO 8601 in UTC."""
 
     opened = Signal(object)
@@ -327,11 +326,8 @@ class Editor(QObject):
     news = Signal(EditOutcome)
 
     def __init__(self, session: Session, switch: EditSwitch, chosen: Callable[[], RowRanges], window: QWidget) -> None:
-        super().__init__(window)
-        self._session = session
-        self._switch = switch
-        self._chosen = chosen
-        self._window = window
+        super().__init__(session, window)
+        self._switch, self._chosen = switch, chosen
         self._after: EditOutcome | None = None
         self._histories: dict[str, _History] = {}
         self.sheet: EditDialog | None = None

@@ -202,7 +202,6 @@ class InputList(RowTable):
         words = self.tr("Drop files, folders or a manifest (keys of files) here")
         place = self.viewport().rect().adjusted(16, 8, -16, -8)
         painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap), words)
-        painter.end()
 
 
 class ContentsView(QWidget):

@@ -230,7 +230,6 @@ class PlanStrip(QWidget):
             painter.setPen(QPen(colours.accent, 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 4, 4)
-        painter.end()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         number = self.section_at(event.position().x())

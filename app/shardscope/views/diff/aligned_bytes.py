@@ -240,7 +240,6 @@ class AlignedHexView(QWidget):
         if self.hasFocus():
             painter.setPen(QPen(palette.accent, 1, Qt.PenStyle.DotLine))
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
-        painter.end()
 
     def _paint_rows(
         self, painter: QPainter, palette: theme.Palette, shown: AlignedRows, first: int, count: int
@@ -406,7 +405,6 @@ class DiffStrip(QWidget):
             for x in self.ticks():
                 painter.fillRect(QRectF(x - 1, strip.bottom() + 1, 2, _TICK), palette.warning)
             self._paint_view(painter, palette, strip)
-        painter.end()
 
     def _paint_view(self, painter: QPainter, palette: theme.Palette, strip: QRectF) -> None:
         shown, top = self.state.shown, self.state.scroller.top

@@ -275,8 +275,7 @@ class DiffWindow(QDialog):
         fields = RowTable(self.fields, self, "diffFields", self.tr("Header fields"))
         members = RowTable(self.members, self, "diffShards", self.tr("Shards"))
         for table in (self.table, fields, members):
-            table.setAlternatingRowColors(True)
-            table.setTabKeyNavigation(False)
+            made(table, alternatingRowColors=True, tabKeyNavigation=False)
         self.facts = made(QTabWidget(self), "diffFacts", documentMode=True)
         self.facts.addTab(fields, self.tr("Fields"))
         self.facts.addTab(members, self.tr("Shards"))
@@ -304,12 +303,9 @@ class DiffWindow(QDialog):
             QShortcut(QKeySequence(keys), self, act)
         self.chips: dict[DiffKind, QToolButton] = {}
         for kind in KINDS:
-            chip = QToolButton(self)
-            chip.setObjectName(f"diffChip{kind.value.capitalize()}")
-            chip.setCheckable(True)
-            chip.setChecked(kind is not DiffKind.EQUAL)
+            name, shown = f"diffChip{kind.value.capitalize()}", kind is not DiffKind.EQUAL
+            chip = made(QToolButton(self), name, checkable=True, checked=shown, toggled=lambda _: self._fill())
             chip.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-            chip.toggled.connect(lambda _: self._fill())
             chip.hide()
             self.chips[kind] = chip
 

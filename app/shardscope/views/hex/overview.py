@@ -38,9 +38,11 @@ from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_text
+from shardscope.widgets.layouts import made
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.save_picture import add_picture
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_labels, paint_strip
+from shardscope.widgets.table import context_menu
 
 _MARGIN = 10.0
 _LEAST = 3.0
@@ -72,10 +74,8 @@ class Overview(QWidget):
 
     def __init__(self, state: HexState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("overview")
-        self.setAccessibleName(self.tr("Overview of the file"))
+        made(self, "overview", accessibleName=self.tr("Overview of the file"), mouseTracking=True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setMouseTracking(True)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.schematic = False
@@ -213,7 +213,6 @@ class Overview(QWidget):
             painter.setPen(QPen(colours.accent, 1, Qt.PenStyle.DotLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(self.rect().adjusted(1, 1, -2, -2))
-        painter.end()
 
     def _paint_loaded(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
         if self._fetched is None:
@@ -370,16 +369,17 @@ class Overview(QWidget):
 
     def menu_at(self, x: float) -> QMenu:
         section, offset = self._scale.section_at(x - _MARGIN), self.offset_at(x)
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(self.tr("&Go here"), lambda: self.jumped.emit(offset))
         span = Span(self._state.name, section.start, section.stop)
-        menu.addAction(self.tr("&Select section"), lambda: self.section_chosen.emit(span))
-        menu.addSeparator()
-        menu.addAction(self.tr("Copy &name"), lambda: copy_text(section.name))
-        menu.addAction(self.tr("Copy &range"), lambda: copy_text(f"{section.start}..{section.stop}"))
-        menu.addAction(self.tr("Copy &offset"), lambda: copy_text(f"{offset:#x}"))
-        menu.addSeparator()
+        entries = [
+            (self.tr("&Go here"), lambda: self.jumped.emit(offset)),
+            (self.tr("&Select section"), lambda: self.section_chosen.emit(span)),
+            None,
+            (self.tr("Copy &name"), lambda: copy_text(section.name)),
+            (self.tr("Copy &range"), lambda: copy_text(f"{section.start}..{section.stop}")),
+            (self.tr("Copy &offset"), lambda: copy_text(f"{offset:#x}")),
+            None,
+        ]
+        menu = context_menu(self, entries)
         choice = QActionGroup(menu)
         for text, schematic in (("&True scale", False), ("Sche&matic", True)):
             action = QAction(text, choice, checkable=True, checked=self.schematic is schematic)

@@ -345,7 +345,6 @@ class Legend(QWidget):
             painter.setPen(colours.muted)
             painter.drawText(QRectF(x + _SWATCH + _GAP, 0, text + 2, height), middle, entry.name)
             x += _SWATCH + _GAP + text + _SPACE
-        painter.end()
 
     def _paint_swatch(self, painter: QPainter, colours: theme.Palette, entry: LegendEntry, place: QRectF) -> None:
         role = entry.role

@@ -143,7 +143,6 @@ class HexView(QAbstractScrollArea):
         across = float(self.horizontalScrollBar().value())
         scene = self.state.scene(focused=self.hasFocus())
         self._painter.paint(painter, scene, self.state.cells_of, QRectF(self.viewport().rect()), across)
-        painter.end()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self.state.fit_area()

@@ -105,12 +105,10 @@ class Numbers(QTableWidget):
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         # The minimum of the style stays that of a larger zoom.
         self.verticalHeader().setMinimumSectionSize(1)
-        self.setShowGrid(False)
         # Keep both ends of a number: sign and exponent.
-        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        made(self, showGrid=False, textElideMode=Qt.TextElideMode.ElideMiddle, tabKeyNavigation=False)
         self.set_editable(False)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
-        self.setTabKeyNavigation(False)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizeAdjustPolicy(QAbstractScrollArea.SizeAdjustPolicy.AdjustIgnored)

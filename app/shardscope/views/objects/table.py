@@ -111,13 +111,11 @@ class ObjectTable(QTableView):
         self._texts: dict[str, float] = {}
         self._titles = QStandardItemModel(self)
         self._titled: Sequence[ObjectColumn] = ()
-        made(self, "objectTable", accessibleName=self.tr("Objects"))
+        made(self, "objectTable", accessibleName=self.tr("Objects"), showGrid=False, wordWrap=False)
         self.setModel(model)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setShowGrid(False)
-        self.setWordWrap(False)
         self.setTabKeyNavigation(False)
         rows = self.verticalHeader()
         rows.hide()
@@ -247,7 +245,6 @@ class ObjectTable(QTableView):
             veil = self.palette().base().color()
             veil.setAlpha(_VEIL_ALPHA)
             painter.fillRect(area, veil)
-        painter.end()
 
     def _paint_rows(self, painter: QPainter, colours: theme.Palette, area: QRect, seen: range) -> None:
         height, first = self.verticalHeader().defaultSectionSize(), seen.start

@@ -338,8 +338,7 @@ class AxisSliders(QGridLayout):
         box.setAlignment(Qt.AlignmentFlag.AlignCenter)
         box.setFixedWidth(max(box.fontMetrics().horizontalAdvance(f"{end}") for end in (ends[0], ends[1] + 1)) + 36)
         for kind, one in zip(self._names, (slider, box), strict=True):
-            one.setObjectName(f"{kind}{axis if axis >= 0 else 'Channel'}")
-            one.setAccessibleName(self._spoken.format(name))
+            made(one, f"{kind}{axis if axis >= 0 else 'Channel'}", accessibleName=self._spoken.format(name))
         slider.setRange(*ends)
         box.setRange(*ends)
         slider.setValue(value)
@@ -421,11 +420,9 @@ class ArrayView(ContentView):
 
     def _build_table(self) -> None:
         table = self.table
-        table.setObjectName("previewNumbers")
-        table.setAccessibleName(self.tr("Elements of the array"))
+        made(table, "previewNumbers", accessibleName=self.tr("Elements of the array"), tabKeyNavigation=False)
         table.setModel(self.numbers)
         table.setFont(mono(SMALL))
-        table.setTabKeyNavigation(False)
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
         table.verticalHeader().setMinimumWidth(40)
         table.horizontalHeader().setResizeContentsPrecision(_MEASURED)

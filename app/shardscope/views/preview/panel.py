@@ -151,9 +151,8 @@ class DragHandle(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("previewDrag")
-        self.setAccessibleName(self.tr("Drag to another program"))
-        self.setToolTip(self.tr("Drag the object to another program"))
+        spoken, about = self.tr("Drag to another program"), self.tr("Drag the object to another program")
+        made(self, "previewDrag", accessibleName=spoken, toolTip=about)
         self.setCursor(Qt.CursorShape.OpenHandCursor)
         # Paints again when the pointer enters or leaves.
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)

@@ -45,7 +45,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.fonts import SMALL, sized
 from shardscope.widgets.keyboard import ARROWS
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 
 BUDGET = 0.016
 """Seconds per frame while the scene turns."""
@@ -76,10 +76,8 @@ class SceneCanvas(QWidget):
 
     def __init__(self, draw: Painter, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("previewScene")
-        self.setAccessibleName(self.tr("3D view"))
+        made(self, "previewScene", accessibleName=self.tr("3D view"), mouseTracking=True)
         self.setToolTip(self.tr("Drag or arrow keys: turn · wheel, + and −: zoom · 0: reset · page keys: next part"))
-        self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.camera = Camera.first()

@@ -20,7 +20,7 @@ from shardscope.session.display_text import offset_words
 from shardscope.session.session import Session
 from shardscope.views.preview import ContentView, ItemLinks, Preview, selected_cells, single_bytes
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.table import Column, TableModel
 
 MOST_WIDTH = 280
@@ -191,12 +191,9 @@ class TableView(ContentView):
         super().__init__(session, parent)
         self.rows = RowsModel()
         self.keys = self.table = table = _RowTable()
-        table.setObjectName("previewTable")
-        table.setAccessibleName(self.tr("Rows of the object"))
+        made(table, "previewTable", accessibleName=self.tr("Rows of the object"))
         table.setModel(self.rows)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
-        table.setTabKeyNavigation(False)
+        made(table, showGrid=False, wordWrap=False, tabKeyNavigation=False)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
         table.verticalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)

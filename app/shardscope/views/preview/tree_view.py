@@ -17,7 +17,7 @@ from shardscope.session.session import Session
 from shardscope.views.preview import ContentView, ItemLinks, Preview, single_bytes
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import tip
 
 GROUP = 1000
@@ -182,11 +182,9 @@ class TreeView(ContentView):
         super().__init__(session, parent)
         self.tree = JsonTree(self)
         self.keys = self.view = QTreeView()
-        self.view.setObjectName("previewJson")
-        self.view.setAccessibleName(self.tr("JSON of the object"))
+        name = self.tr("JSON of the object")
+        made(self.view, "previewJson", accessibleName=name, uniformRowHeights=True, expandsOnDoubleClick=True)
         self.view.setModel(self.tree)
-        self.view.setUniformRowHeights(True)
-        self.view.setExpandsOnDoubleClick(True)
         header = self.view.header()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
         header.setStretchLastSection(True)

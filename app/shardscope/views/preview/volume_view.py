@@ -117,7 +117,6 @@ class VolumePlane(PlaneView):
         for one in self._slice.chunks:
             if one.meets(*visible):
                 self._paint_chunk(painter, one, colours)
-        painter.end()
 
     def _paint_chunk(self, painter: QPainter, one: ShownChunk, colours: theme.Palette) -> None:
         assert self._slice is not None

@@ -118,7 +118,6 @@ class OutcomeBand(QWidget):
         painter.fillRect(area, ground)
         painter.fillRect(QRectF(0, 0, area.width(), 1), colour)
         painter.fillRect(QRectF(0, area.height() - 1, area.width(), 1), colour)
-        painter.end()
 
 
 class CostSwitch(QWidget):
