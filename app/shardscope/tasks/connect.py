@@ -78,8 +78,7 @@ class LoginChoice(QWidget):
         for field in self._keys:
             field.textEdited.connect(self._edited)
             field.textChanged.connect(lambda _: self.changed.emit())
-        about = plain_label(self.tr("Requests are not signed: for public data."), wrap=True)
-        about.setForegroundRole(about.palette().ColorRole.PlaceholderText)
+        about = plain_label(self.tr("Requests are not signed: for public data."), wrap=True, quiet=True)
         about.setAlignment(Qt.AlignmentFlag.AlignTop)
         kinds = (
             (LoginKind.ANONYMOUS, self.tr("A&nonymous"), about),
@@ -346,8 +345,7 @@ class AddressDialog(TaskDialog):
             self._form.setRowVisible(part, signed or parsed is None)
         problem = self._problem(parsed)
         self.understood.set_text(f"✖ {problem}" if problem else self._described(parsed))
-        colours = theme.of(self)
-        self.understood.setStyleSheet(f"color: {(colours.error if problem else colours.muted).name()};")
+        theme.write_in(self.understood, "error" if problem else "muted")
         self._fill_saved(parsed)
         fine = parsed is not None and not problem and (self.who.complete or not signed)
         for button in (self.open_button, self.test):

@@ -177,7 +177,7 @@ class ExtractDialog(TaskDialog):
         self.left_out.setVisible(found.unused > 0)
         text = plural(found.deleted, "tombstoned object")
         self.warning.setText(self.tr("{0}: deleted on request, but still stored").format(text))
-        self.warning.setStyleSheet(f"color: {theme.of(self).warning.name()};")
+        theme.write_in(self.warning, "warning")
         lines = [shown(cut_middle(str(Path(self.folder.name) / name), 64)) for name in found.examples]
         self.examples.setText("\n".join([*lines, "", "", ""][:3]))
         self.examples.setToolTip(tip("\n".join(str(self.folder / name) for name in found.examples)))

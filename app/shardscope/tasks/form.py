@@ -89,13 +89,13 @@ class OptionField(QWidget):
         if self._about is not None:
             self._about.setHidden(bool(wrong))
         self.wrong.setVisible(bool(wrong) or (self.option.type not in _NEVER_WRONG and self._about is None))
-        self.wrong.setStyleSheet(f"color: {theme.of(self).error.name()};")
+        theme.write_in(self.wrong, "error")
         self.setAccessibleDescription(wrong or self.option.help)
 
     def explain(self) -> None:
         # Below the field; an error takes its place.
         about = self._about = small_label(self.option.help, f"about_{self.option.name}")
-        about.setStyleSheet(f"color: {theme.of(self).muted.name()};")
+        theme.write_in(about, "muted")
         keep_room(about)
         self._below.addWidget(about, 0, 0)
         self.check()

@@ -172,7 +172,7 @@ class RecoverDialog(TaskDialog):
 
     def _show_title(self, text: str, tone: str) -> None:
         self.title.setText(shown_lines(text))
-        self.title.setStyleSheet(f"color: {getattr(theme.of(self), tone).name()};")
+        theme.write_in(self.title, tone)
 
     def _chosen(self, row: int) -> None:
         if spans := self.model.things[row].spans:

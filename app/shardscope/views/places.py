@@ -63,7 +63,7 @@ from shardscope.widgets.layouts import grid_in, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.sample_names import sample_title
 from shardscope.widgets.scroll_area import ScrollArea
-from shardscope.widgets.table import Index, context_menu
+from shardscope.widgets.table import LEFT, Index, context_menu
 
 # --- the list ---
 
@@ -201,14 +201,13 @@ class PlaceDelegate(QStyledItemDelegate):
         half = inside.height() // 2
         below = f"✖ {problem}" if problem else shown(model.detail(place))
         painter.setFont(option.font)
-        flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for y, text, colour in (
             (inside.y(), shown(place.title), colours.text),
             (inside.y() + half, below, colours.error if problem else colours.muted),
         ):
             painter.setPen(strong or colour)
             line = QRect(inside.x(), y, inside.width(), half)
-            painter.drawText(line, flags, cut_text(metrics, text, inside.width()))
+            painter.drawText(line, LEFT, cut_text(metrics, text, inside.width()))
         painter.restore()
 
 
@@ -362,9 +361,9 @@ class PlacesPanel(QWidget):
         self.filter = made(QLineEdit(self), accessibleName=about, placeholderText=hint, clearButtonEnabled=True)
         self.model = PlaceModel(self)
         self.list = PlaceList(self.model, self)
-        self.note = plain_label("", wrap=True)
+        self.note = plain_label("", wrap=True, quiet=True)
         self.note.setContentsMargins(10, 4, 10, 4)
-        self.note.setForegroundRole(self.note.palette().ColorRole.PlaceholderText)
+
         self.note.setAccessibleName(self.tr("Number of places"))
         head = lay(QHBoxLayout(), self.groups, (self.filter, 1), margins=(8, 6, 8, 6), spacing=6)
         lay(QVBoxLayout(self), head, (self.list, 1), self.note)

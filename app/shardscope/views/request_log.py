@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -228,17 +227,15 @@ def answer_text(record: Request) -> str:
     return f"✖ {text}{again}" if record.error else f"{text}{again}"
 
 
-SECTIONS: Mapping[ReadPurpose, SectionRole] = MappingProxyType(
-    {
-        ReadPurpose.HEAD: SectionRole.HEADER,
-        ReadPurpose.FOOTER: SectionRole.FOOTER,
-        ReadPurpose.INDEX: SectionRole.INDEX,
-        ReadPurpose.LOOKUP: SectionRole.LOOKUP,
-        ReadPurpose.PAYLOAD: SectionRole.DATA,
-        ReadPurpose.LISTING: SectionRole.METADATA,
-        ReadPurpose.PROBE: SectionRole.UNKNOWN,
-    }
-)
+SECTIONS: Mapping[ReadPurpose, SectionRole] = {
+    ReadPurpose.HEAD: SectionRole.HEADER,
+    ReadPurpose.FOOTER: SectionRole.FOOTER,
+    ReadPurpose.INDEX: SectionRole.INDEX,
+    ReadPurpose.LOOKUP: SectionRole.LOOKUP,
+    ReadPurpose.PAYLOAD: SectionRole.DATA,
+    ReadPurpose.LISTING: SectionRole.METADATA,
+    ReadPurpose.PROBE: SectionRole.UNKNOWN,
+}
 """Section role that gives a purpose its colour; listings and probes read no section and get unused ones."""
 
 

@@ -38,8 +38,10 @@ def grid_in(
     parent: QWidget | None, across: int, down: int, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
 ) -> QGridLayout:
     """Return an empty grid; `across` and `down` are its gaps in pixels."""
-    grid = made(QGridLayout(parent), horizontalSpacing=across, verticalSpacing=down)
+    grid = QGridLayout(parent)
     grid.setContentsMargins(*margins)
+    grid.setHorizontalSpacing(across)
+    grid.setVerticalSpacing(down)
     return grid
 
 

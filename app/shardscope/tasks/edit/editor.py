@@ -270,8 +270,7 @@ class EditDialog(TaskDialog):
             words = kept[not gone]
             more = self.tr(". This cannot be undone.") if gone else self.tr(", readable by anyone with access to it.")
             self.kept.setText(shown(f"{'▲ ' if gone else ''}{words[:1].upper()}{words[1:]}{more}"))
-        colours = theme.of(self)
-        self.kept.setStyleSheet(f"color: {(colours.error if gone else colours.muted).name()};")
+        theme.write_in(self.kept, "error" if gone else "muted")
 
     # --- the bytes view ---
 

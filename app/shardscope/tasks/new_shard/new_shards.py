@@ -99,7 +99,7 @@ class _FormatRow(QFrame):
         if sheet != self.styleSheet():
             self.setStyleSheet(sheet)
             for label in self._muted:
-                label.setStyleSheet(f"color: {colours.muted.name()};")
+                theme.write_in(label, "muted")
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self.button.click()
@@ -170,7 +170,7 @@ class NewShardDialog(TaskDialog):
         self.place = TargetView(self)
         self.plan = PlanView(self)
         self.keys = small_label("", "keysAbout")
-        self.keys.setStyleSheet(f"color: {theme.of(self).muted.name()};")
+        theme.write_in(self.keys, "muted")
         self.options, self._options_page = FieldForm(), QWidget(self)
         self._settings: set[str] = set()
         self.write = self.add_button(self.tr("&Write"), self._write, Role.AcceptRole, "writeButton")

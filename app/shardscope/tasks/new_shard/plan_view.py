@@ -10,7 +10,6 @@ from PySide6.QtCore import (
     QAbstractItemModel,
     QEvent,
     QModelIndex,
-    QPersistentModelIndex,
     QRectF,
     QSize,
     Qt,
@@ -51,8 +50,7 @@ from shardscope.widgets.fonts import SMALL, sized
 from shardscope.widgets.layouts import keep_room, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip, paint_swatch
-
-Index = QModelIndex | QPersistentModelIndex
+from shardscope.widgets.table import LEFT, RIGHT, Index
 
 NAME, OBJECTS, SIZE, OFFSET = range(4)
 COLUMNS = ("Name", "Objects", "Size", "Offset")
@@ -148,8 +146,7 @@ class PlanModel(QAbstractItemModel):
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if column in (SIZE, OFFSET) else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter
+    return RIGHT if column in (SIZE, OFFSET) else LEFT
 
 
 _TOP = 3.0
@@ -357,7 +354,7 @@ class PlanView(QWidget):
         self.exact.setVisible(not plan.exact)
         self.exact.setEnabled(True)
         self.notes.setText("\n".join(map(shown_lines, note_lines(planned.notes, planned.losses))))
-        self.notes.setStyleSheet(f"color: {theme.of(self).muted.name()};")
+        theme.write_in(self.notes, "muted")
         self.notes.setVisible(bool(planned.notes))
         if plan.files:
             # Select the largest shard, not a file beside it.
@@ -372,8 +369,7 @@ class PlanView(QWidget):
 
     def _say(self, words: str, *, plan: bool = False) -> None:
         self.summary.set_text(words)
-        colours = theme.of(self)
-        self.summary.setStyleSheet(f"color: {(colours.text if plan else colours.muted).name()};")
+        theme.write_in(self.summary, "text" if plan else "muted")
 
     def _choose(self, number: int) -> None:
         file = self.model.file_number(self.tree.currentIndex())

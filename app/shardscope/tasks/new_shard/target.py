@@ -191,9 +191,8 @@ class TargetView(QWidget):
         self.state.setText(words.get(status, WRONG.get(status, " ")))
         self.replace.setVisible(status is TargetStatus.FILE or (status is TargetStatus.FOLDER and state.shards > 0))
         self.replace.setText(self.tr("Rep&lace it") if status is TargetStatus.FILE else self.tr("Rep&lace them"))
-        colours = theme.of(self)
-        tone = colours.warning if status is TargetStatus.FILE else colours.muted
-        self.state.setStyleSheet(f"color: {(colours.error if status in WRONG else tone).name()};")
+        tone = "warning" if status is TargetStatus.FILE else "muted"
+        theme.write_in(self.state, "error" if status in WRONG else tone)
 
     def _ask(self) -> None:
         title, path = self.tr("Target of the new shard"), self.path

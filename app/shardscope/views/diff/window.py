@@ -505,9 +505,8 @@ class DiffWindow(QDialog):
     # --- state ---
 
     def say(self, words: str, *, error: bool = False) -> None:
-        colours = theme.of(self)
         self.line.set_text(grouped(words))
-        self.line.setStyleSheet(f"color: {(colours.error if error else colours.muted).name()};")
+        theme.write_in(self.line, "error" if error else "muted")
 
     def _set_busy(self, busy: bool) -> None:
         self.progress.setVisible(busy)

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
-from types import MappingProxyType
 from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -86,21 +85,19 @@ class SearchHistory(QObject):
         return self._lines[self._at]
 
 
-KINDS = MappingProxyType[str, tuple[str, Callable[[str, bool], Sequence[Searched]]]](
-    {
-        "Text": ("text, as UTF-8", lambda text, case: (parse_text(text, match_case=case),)),
-        "Hex": ("53 57 ?? 4?", lambda text, _: (parse_hex(text),)),
-        "Regex": (r"shard_\d+|\x00{8}, on bytes", lambda text, case: (parse_expression(text, match_case=case),)),
-        "UTF-16": (
-            "text, as UTF-16 little-endian",
-            lambda text, case: (parse_text(text, "utf-16-le", match_case=case),),
-        ),
-        "Number": (
-            "512, 0x200 or 1.5, in every width and byte order; u16be:512 for one of them",
-            lambda text, _: parse_numbers(text),
-        ),
-    }
-)
+KINDS: dict[str, tuple[str, Callable[[str, bool], Sequence[Searched]]]] = {
+    "Text": ("text, as UTF-8", lambda text, case: (parse_text(text, match_case=case),)),
+    "Hex": ("53 57 ?? 4?", lambda text, _: (parse_hex(text),)),
+    "Regex": (r"shard_\d+|\x00{8}, on bytes", lambda text, case: (parse_expression(text, match_case=case),)),
+    "UTF-16": (
+        "text, as UTF-16 little-endian",
+        lambda text, case: (parse_text(text, "utf-16-le", match_case=case),),
+    ),
+    "Number": (
+        "512, 0x200 or 1.5, in every width and byte order; u16be:512 for one of them",
+        lambda text, _: parse_numbers(text),
+    ),
+}
 _BYTES = re.compile(r"([0-9a-f?]{2} )+[0-9a-f?]{0,2}", re.IGNORECASE)
 
 AT_ONCE = 64 * 1024 * 1024
@@ -198,9 +195,8 @@ class SearchBar(QWidget):
             self.kind.setCurrentText("Hex" if _BYTES.fullmatch(text) else "Text")
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
-        colours = theme.of(self)
         self.status.set_text(text)
-        self.status.setStyleSheet(f"color: {(colours.error if wrong else colours.muted).name()}")
+        theme.write_in(self.status, "error" if wrong else "muted")
 
     # --- opening and closing ---
 

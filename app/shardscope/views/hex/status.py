@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from html import escape
-from types import MappingProxyType
 from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
@@ -267,7 +266,7 @@ def _value(path: Sequence[Node], span: Span, names: Sequence[str]) -> str:
 
 # --- the legend: tints and letters of sections; underlines of keys, pointers and sizes ---
 
-_NAMES = MappingProxyType({FieldRole.OFFSET: "pointer"})
+_NAMES = {FieldRole.OFFSET: "pointer"}
 _SWATCH = 15.0
 _GAP = 5.0
 _SPACE = 14.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, Qt, QTimer, Signal
@@ -43,7 +42,7 @@ WHEEL_ROWS = 3
 
 _NOTCH = 120
 _HEX_DIGITS = "0123456789abcdefABCDEF"
-_STEPS = MappingProxyType({Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1})
+_STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 _SCROLL_MILLISECONDS = 40
 _FASTEST_ROWS = 40
 _LOOKS = 28

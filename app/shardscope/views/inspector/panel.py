@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPalette
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractScrollArea,
@@ -293,10 +293,9 @@ class Inspector(ScrollArea):
         self.references.ask.clicked.connect(self._session.references.find)
         self.references.clear.clicked.connect(self._session.references.clear)
         self.references.page.followed.connect(self._follow)
-        self.numbers_title = plain_label(bold=True, wrap=True)
-        self.hint = plain_label(self.tr("Open a shard to see what its bytes mean."), "inspectorHint", wrap=True)
-        for label in (self.numbers_title, self.hint):
-            label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self.numbers_title = plain_label(bold=True, wrap=True, quiet=True)
+        hint = self.tr("Open a shard to see what its bytes mean.")
+        self.hint = plain_label(hint, "inspectorHint", wrap=True, quiet=True)
         self.numbers = Numbers()
         self.file = FileSummary(self._session)
         about = self.tr("Copy or export details")

@@ -21,7 +21,7 @@ from shardscope.session.session import Session
 from shardscope.views.preview import ContentView, ItemLinks, Preview, selected_cells, single_bytes
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.layouts import lay, made
-from shardscope.widgets.table import Column, TableModel
+from shardscope.widgets.table import LEFT, RIGHT, Column, TableModel
 
 MOST_WIDTH = 280
 """Initial maximum width of a column in pixels."""
@@ -196,10 +196,10 @@ class TableView(ContentView):
         made(table, showGrid=False, wordWrap=False, tabKeyNavigation=False)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
-        table.verticalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        table.verticalHeader().setDefaultAlignment(RIGHT)
         header = table.horizontalHeader()
         header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        header.setDefaultAlignment(LEFT)
         header.setSortIndicatorClearable(True)
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         header.setResizeContentsPrecision(_MEASURED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QHeaderView, QTreeView, QVBoxLayout, QWidget
 
@@ -19,6 +19,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import tip
+from shardscope.widgets.table import Index
 
 GROUP = 1000
 """Maximum number of items per level; more are grouped."""
@@ -28,8 +29,6 @@ _SHALLOW = 40
 
 _COLOURS = {"string": "ok", "number": "note", "boolean": "accent", "null": "accent"}
 _CONTAINERS = ("object", "array")
-
-Index = QModelIndex | QPersistentModelIndex
 
 
 @dataclass(eq=False, slots=True)

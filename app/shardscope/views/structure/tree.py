@@ -41,7 +41,7 @@ from shardscope.session.display_text import headline
 from shardscope.session.jobs import JobPriority
 from shardscope.session.selection import Highlight, Selection
 from shardscope.session.session import Session
-from shardscope.views.structure.node_model import COLUMNS, LEFT, OFFSET, RIGHT, VALUE, Index, NodeModel
+from shardscope.views.structure.node_model import COLUMNS, OFFSET, VALUE, NodeModel
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_lines, copy_text
@@ -52,7 +52,7 @@ from shardscope.widgets.layouts import made
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.save_picture import add_picture
-from shardscope.widgets.table import ColumnWidth, context_menu, share_width
+from shardscope.widgets.table import LEFT, RIGHT, ColumnWidth, Index, context_menu, share_width
 
 _NodeId = tuple[str, Span]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import zip_longest
-from types import MappingProxyType
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
@@ -50,18 +49,16 @@ from shardscope.widgets.wrap_text import WrapText
 
 FAILED = "failed"
 
-_LOOKS = MappingProxyType(
-    {
-        FOUND: ("Found", "tick", "ok"),
-        ELSEWHERE: ("", "alarm", "note"),
-        State.TOMBSTONED: ("Found, tombstoned", "alarm", "warning"),
-        State.DELETED: ("Found, deleted", "alarm", "warning"),
-        State.DAMAGED: ("Found, damaged", "alarm", "error"),
-        ABSENT: ("Not found", "none", "note"),
-        DAMAGED: ("Damaged", "alarm", "error"),
-        FAILED: ("Lookup failed", "alarm", "warning"),
-    }
-)
+_LOOKS = {
+    FOUND: ("Found", "tick", "ok"),
+    ELSEWHERE: ("", "alarm", "note"),
+    State.TOMBSTONED: ("Found, tombstoned", "alarm", "warning"),
+    State.DELETED: ("Found, deleted", "alarm", "warning"),
+    State.DAMAGED: ("Found, damaged", "alarm", "error"),
+    ABSENT: ("Not found", "none", "note"),
+    DAMAGED: ("Damaged", "alarm", "error"),
+    FAILED: ("Lookup failed", "alarm", "warning"),
+}
 
 
 class OutcomeBand(QWidget):
@@ -149,13 +146,11 @@ class CostSwitch(QWidget):
         self.summary.set_text(text)
 
 
-_STATES = MappingProxyType(
-    {
-        State.TOMBSTONED: " is tombstoned in the sidecar; its bytes are still in the file",
-        State.DELETED: " was deleted: its content was overwritten",
-        State.DAMAGED: " has an invalid reference to its content",
-    }
-)
+_STATES = {
+    State.TOMBSTONED: " is tombstoned in the sidecar; its bytes are still in the file",
+    State.DELETED: " was deleted: its content was overwritten",
+    State.DAMAGED: " has an invalid reference to its content",
+}
 
 
 def outcome_of(trace: Trace) -> str | State:
