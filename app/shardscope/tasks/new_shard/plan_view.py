@@ -17,7 +17,6 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import (
     QAccessible,
-    QFontMetricsF,
     QHelpEvent,
     QKeyEvent,
     QMouseEvent,
@@ -25,7 +24,6 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QPixmap,
-    QResizeEvent,
 )
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -49,7 +47,7 @@ from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import SMALL, sized
 from shardscope.widgets.layouts import keep_room, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip, paint_swatch
+from shardscope.widgets.strip_paint import SectionStrip, StripScale, paint_strip, paint_swatch
 from shardscope.widgets.table import LEFT, RIGHT, Index
 
 NAME, OBJECTS, SIZE, OFFSET = range(4)
@@ -149,11 +147,8 @@ def _alignment(column: int) -> Qt.AlignmentFlag:
     return RIGHT if column in (SIZE, OFFSET) else LEFT
 
 
-_TOP = 3.0
-_SIDE = 3.0
-
-
-class PlanStrip(QWidget):
+class PlanStrip(SectionStrip):
+    natural, beside, above, below = 320, 3.0, 3.0, 5.0
     spoken_role = QAccessible.Role.Graphic
 
     chosen = Signal(object)
@@ -162,12 +157,10 @@ class PlanStrip(QWidget):
         super().__init__(parent)
         spoken, focus = self.tr("The sections of the new file"), Qt.FocusPolicy.StrongFocus
         made(self, "planStrip", accessibleName=spoken, focusPolicy=focus)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.current = -1
         self._exact = True
         self._size = 0
         self.sections: tuple[Section, ...] = ()
-        self._scale = StripScale(0, (), 1)
 
     def show_file(self, file: PlannedFile | None, *, exact: bool = True) -> None:
         self.sections = tuple(one for one in file.sections if one.size) if file is not None else ()
@@ -184,31 +177,17 @@ class PlanStrip(QWidget):
         about = "" if self._exact else ABOUT
         return f"{section.name} · {about}{size_text(section.size)} · {share_text(section.size, self._size)}"
 
-    def sizeHint(self) -> QSize:
-        height = 2 * _TOP + QFontMetricsF(self.font()).height() + LABEL_GAP + STRIP_HEIGHT + 2
-        return QSize(320, round(height))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(60, self.sizeHint().height())
-
     def _rescale(self) -> None:
-        self._scale = StripScale(self._size, self.sections, self.width() - 2 * _SIDE)
+        self._scale = StripScale(self._size, self.sections, self.width() - 2 * self.beside)
         self.update()
-
-    def _strip(self) -> QRectF:
-        top = _TOP + QFontMetricsF(self.font()).height() + LABEL_GAP
-        return QRectF(_SIDE, top, self._scale.width, STRIP_HEIGHT)
 
     def section_at(self, x: float) -> int:
         """Return the index of the section at a horizontal pixel position; -1 without sections."""
         if not self.sections:
             return -1
-        return self.sections.index(self._scale.section_at(x - _SIDE))
+        return self.sections.index(self._scale.section_at(x - self.beside))
 
     # --- events ---
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        self._rescale()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -15,7 +15,6 @@ from PySide6.QtGui import (
     QBrush,
     QColor,
     QContextMenuEvent,
-    QFontMetricsF,
     QHelpEvent,
     QKeyEvent,
     QMouseEvent,
@@ -25,7 +24,7 @@ from PySide6.QtGui import (
     QPen,
     QRegion,
 )
-from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 
 from shardcore import Section, Severity, Span
 from shardcore.model.span import union
@@ -41,14 +40,14 @@ from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.layouts import made
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.save_picture import add_picture
-from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_labels, paint_strip
+from shardscope.widgets.strip_paint import LABEL_GAP, SectionStrip, StripScale, paint_labels, paint_strip
 from shardscope.widgets.table import context_menu
 
 _MARGIN = 10.0
 _LEAST = 3.0
 """Minimum width of a highlight in pixels."""
 _HEAD = 4.0
-_TOP = 5.0
+
 _LINE = 4.0
 _LEAST_VIEW = 4.0
 _CORNER = 4.0
@@ -62,7 +61,8 @@ _SHORT = 14
 _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
-class Overview(QWidget):
+class Overview(SectionStrip):
+    natural, beside, above, below = 400, _MARGIN, 5.0, LABEL_GAP + _LINE + 5.0
     spoken_role = QAccessible.Role.Slider
 
     jumped = Signal(object)
@@ -77,10 +77,8 @@ class Overview(QWidget):
         made(self, "overview", accessibleName=self.tr("Overview of the file"), mouseTracking=True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.schematic = False
         self._state = state
-        self._scale = StripScale(0, (), 1)
         self._placed: tuple[object, ...] = ()
         self._fetched: tuple[tuple[int, int], ...] | None = None
         self._hits: Sequence[int] = ()
@@ -141,12 +139,6 @@ class Overview(QWidget):
     def label(self, section: Section) -> str:
         return f"{section.name} · {size_text(section.size)} · {share_text(section.size, self._size)}"
 
-    def sizeHint(self) -> QSize:
-        return QSize(400, round(_TOP + self._label_height() + LABEL_GAP + STRIP_HEIGHT + LABEL_GAP + _LINE + _TOP))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(60, self.sizeHint().height())
-
     # --- geometry ---
 
     def x_of(self, offset: int) -> float:
@@ -177,9 +169,6 @@ class Overview(QWidget):
         self._note_xs = frozenset(round(self.x_of(note.span.start)) for note in self._state.notes[:_MOST_MARKS])
         self.update()
 
-    def _label_height(self) -> float:
-        return QFontMetricsF(self.font()).height()
-
     def _page_changed(self, name: str, number: int) -> None:
         if name == self._state.name:
             self.update()
@@ -191,8 +180,7 @@ class Overview(QWidget):
         colours = theme.of(self)
         painter.fillRect(self.rect(), colours.window)
         if self._size:
-            name, top = self._state.name, _TOP + self._label_height() + LABEL_GAP
-            strip = QRectF(_MARGIN, top, self._scale.width, STRIP_HEIGHT)
+            name, strip = self._state.name, self._strip()
             arrows = arrows_in(self._state.arrows, name)
             paint_strip(painter, colours, self._scale, strip, self.label if not arrows else None)
             self._paint_loaded(painter, colours, strip)
@@ -334,9 +322,6 @@ class Overview(QWidget):
         painter.restore()
 
     # --- events ---
-
-    def resizeEvent(self, event: QEvent) -> None:
-        self._rescale()
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and self._size:
