@@ -80,7 +80,7 @@ class StripScale:
 
 
 class SectionStrip(QWidget):
-    """Base class of widgets with a strip; in pixels: its default width, room beside, above and below strip and labels."""
+    """Widget with a strip. Sizes are in pixels: default width, room beside, above and below strip and labels."""
 
     natural, beside, above, below = 320, 0.0, 0.0, 0.0
 
