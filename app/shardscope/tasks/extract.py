@@ -216,9 +216,8 @@ class ExtractDialog(TaskDialog):
             button.clicked.connect(lambda _, policy=policy: self._answered(policy))
             grid.addWidget(button, row, 0)
             grid.addWidget(QLabel(doc), row, 1)
-        self.back, cancel = QPushButton(self.tr("Ba&ck")), QPushButton(self.tr("Cancel"))
-        self.back.clicked.connect(self._show_choices)
-        cancel.clicked.connect(self.reject)
+        self.back = made(QPushButton(self.tr("Ba&ck")), clicked=self._show_choices)
+        cancel = made(QPushButton(self.tr("Cancel")), clicked=self.reject)
         title, foot = plain_label(text, size=LARGE, bold=True, wrap=True), lay(QHBoxLayout(), self.back, 1, cancel)
         lay(QVBoxLayout(page), title, where, grid, 1, foot, margins=PAGE_MARGINS, spacing=10)
         return page

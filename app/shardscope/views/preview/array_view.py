@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QLocale, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QLocale, QPointF, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAccessible, QDoubleValidator, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
+    QComboBox,
     QGridLayout,
     QLabel,
     QLineEdit,
@@ -352,6 +353,18 @@ class AxisSliders(QGridLayout):
         self.sliders[axis] = slider
 
 
+def offer_planes(
+    axes: QComboBox, pairs: Sequence[tuple[int, int]], name: Callable[[int], str], current: int = 0
+) -> None:
+    """Offer pairs of axes by name, without a signal."""
+    with QSignalBlocker(axes):
+        axes.clear()
+        for across, down in pairs:
+            axes.addItem(f"{name(across)} × {name(down)}" if down != across else name(across), (across, down))
+        axes.setCurrentIndex(current)
+    axes.setVisible(len(pairs) > 1)
+
+
 class NumbersModel(TableModel):
     def __init__(self) -> None:
         super().__init__()
@@ -454,24 +467,17 @@ class ArrayView(ContentView):
 
     def _offer_axes(self) -> None:
         array, named = self._array, bool(self._layout.axes)
+        usual = named or self._layout.order == "F"
         large = [axis for axis in range(array.ndim) if array.shape[axis] > 1] or [0]
         pairs = list(combinations(large, 2)) or [(large[0], large[0])]
         if not named:
             # Matrices are shown row by row; of named axes (x, y, z) the first is horizontal.
             pairs = [(across, down) for down, across in pairs]
-        self.axes.blockSignals(True)
-        self.axes.clear()
-        for across, down in pairs:
-            down_name = f" × {self._name(down)}" if down != across else ""
-            self.axes.addItem(f"{self._name(across)}{down_name}", (across, down))
-        self.axes.setCurrentIndex(0 if named or self._layout.order == "F" else pairs.index(_plane_of(array, large)))
-        self.axes.blockSignals(False)
-        self.axes.setVisible(len(pairs) > 1)
+        offer_planes(self.axes, pairs, self._name, 0 if usual else pairs.index(_plane_of(array, large)))
         flat = len(large) < 2 or not is_pictured(array.dtype) or _is_line(array, self.axes.currentData())
         wide = array.dtype.kind == "u" and array.dtype.itemsize >= 4
-        self.look.blockSignals(True)
-        self.look.setCurrentIndex(NUMBERS if flat else LABELS if wide else GREY)
-        self.look.blockSignals(False)
+        with QSignalBlocker(self.look):
+            self.look.setCurrentIndex(NUMBERS if flat else LABELS if wide else GREY)
 
     def _name(self, axis: int) -> str:
         return self._layout.axes[axis] if self._layout.axes else self.tr("axis {0}").format(axis)

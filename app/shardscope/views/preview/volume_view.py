@@ -19,7 +19,7 @@ from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.preview import choice, row, value_line
-from shardscope.views.preview.array_view import LABELS, LOOKS, AxisSliders, LevelsBar, statistics_of
+from shardscope.views.preview.array_view import LABELS, LOOKS, AxisSliders, LevelsBar, offer_planes, statistics_of
 from shardscope.views.preview.picture_view import PictureFrame, PlaneView, ZoomBar
 from shardscope.views.preview.volume_slice import (
     KEPT,
@@ -269,13 +269,7 @@ class VolumeView(QWidget):
             self.scales.addItem(f"{scale.name.removeprefix('scale ')} · {times(scale.shape)}", scale.name)
         self.scales.setCurrentIndex(self.scales.findData(grid.name))
         self.scales.setVisible(len(grid.scales) > 1)
-        pairs = planes_of(grid)
-        self.axes.blockSignals(True)
-        self.axes.clear()
-        for across, down in pairs:
-            self.axes.addItem(f"{self._name(across)} × {self._name(down)}", (across, down))
-        self.axes.blockSignals(False)
-        self.axes.setVisible(len(pairs) > 1)
+        offer_planes(self.axes, planes_of(grid), self._name)
         self._show_axes()
 
     @property
