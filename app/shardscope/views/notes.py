@@ -90,27 +90,25 @@ class NoteModel(TableModel):
     things: tuple[Note, ...] = ()
 
     def __init__(self) -> None:
-        super().__init__(
-            None,
-            (
-                Column("Offset", lambda note: offset_words(note.span.start), number=True, key=_first_byte),
-                Column("Size", lambda note: f"{note.span.size:,}", number=True, key=lambda note: note.span.size),
-                Column(
-                    "Field",
-                    lambda note: " › ".join(map(cut_middle, self._place(note))),
-                    140,
-                    tip=lambda note: " › ".join(self._place(note)),
-                    key=self._place,
-                ),
-                Column(
-                    "Note",
-                    self._label,
-                    260,
-                    tip=lambda note: "\n".join(part for part in (note.text, note.created) if part),
-                    spoken=lambda note: note.text or self.tr(BOOKMARK),
-                    key=lambda note: note.text.casefold(),
-                    stretched=True,
-                ),
+        super().__init__()
+        self.columns = (
+            Column("Offset", lambda note: offset_words(note.span.start), number=True, key=_first_byte),
+            Column("Size", lambda note: f"{note.span.size:,}", number=True, key=lambda note: note.span.size),
+            Column(
+                "Field",
+                lambda note: " › ".join(map(cut_middle, self._place(note))),
+                140,
+                tip=lambda note: " › ".join(self._place(note)),
+                key=self._place,
+            ),
+            Column(
+                "Note",
+                self._label,
+                260,
+                tip=lambda note: "\n".join(part for part in (note.text, note.created) if part),
+                spoken=lambda note: note.text or self.tr(BOOKMARK),
+                key=lambda note: note.text.casefold(),
+                stretched=True,
             ),
         )
         self._places: dict[Span, str] = {}

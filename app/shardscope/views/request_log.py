@@ -110,19 +110,17 @@ class RequestLogModel(TableModel):
     things: npt.NDArray[np.int64]
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(
-            parent,
-            (
-                Column("Purpose", lambda number: self._record(number).purpose.value, tip=self._details),
-                Column("Range", self._place, 190, tip=self._details, stretched=True),
-                Column("Bytes", self._size, number=True, tip=self._details),
-                Column(
-                    "Response",
-                    lambda number: answer_text(self._record(number)),
-                    tip=self._details,
-                    spoken=lambda number: f"{answer_text(self._record(number))}, {self._lasted(number)}",
-                    look=self._coloured,
-                ),
+        super().__init__(parent)
+        self.columns = (
+            Column("Purpose", lambda number: self._record(number).purpose.value, tip=self._details),
+            Column("Range", self._place, 190, tip=self._details, stretched=True),
+            Column("Bytes", self._size, number=True, tip=self._details),
+            Column(
+                "Response",
+                lambda number: answer_text(self._record(number)),
+                tip=self._details,
+                spoken=lambda number: f"{answer_text(self._record(number))}, {self._lasted(number)}",
+                look=self._coloured,
             ),
         )
         self._hits = False

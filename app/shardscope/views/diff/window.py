@@ -89,16 +89,14 @@ class DiffObjectModel(TableModel):
     resorted = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(
-            parent,
-            (
-                Column("Change", self._change, tip=self._change_tip),
-                Column("Key", str, 120, stretched=True),
-                Column("Size left", partial(self._number, 2), number=True),
-                Column("Size right", partial(self._number, 3), number=True),
-                Column("Offset left", partial(self._number, FIRST_OFFSET), number=True),
-                Column("Offset right", partial(self._number, FIRST_OFFSET + 1), number=True),
-            ),
+        super().__init__(parent)
+        self.columns = (
+            Column("Change", self._change, tip=self._change_tip),
+            Column("Key", str, 120, stretched=True),
+            Column("Size left", partial(self._number, 2), number=True),
+            Column("Size right", partial(self._number, 3), number=True),
+            Column("Offset left", partial(self._number, FIRST_OFFSET), number=True),
+            Column("Offset right", partial(self._number, FIRST_OFFSET + 1), number=True),
         )
         self.compared: ComparedPair | None = None
         self.order = -1, Qt.SortOrder.AscendingOrder
