@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
-from shardcore.errors import SourceChanged, SourceError, failed, reason_of, reported_as
+from shardcore.errors import SourceChanged, SourceError, failed, on_failure, reason_of, reported_as
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import check_stopped, context_value
@@ -65,15 +65,11 @@ class FileSource(Source):
         self._lock = threading.Lock()
         self._users = 1  # this source, and running reads; the last one closes the descriptor
         self._closed = False
-        try:
-            with reported_as(f"cannot open {self.uri}"):
-                status = os.fstat(self._descriptor)
-                if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)):
-                    raise SourceError(f"cannot open {self.uri}: not a regular file")
-                self.size = status.st_size or os.lseek(self._descriptor, 0, os.SEEK_END)
-        except BaseException:
-            self.close()
-            raise
+        with on_failure(self.close), reported_as(f"cannot open {self.uri}"):
+            status = os.fstat(self._descriptor)
+            if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)):
+                raise SourceError(f"cannot open {self.uri}: not a regular file")
+            self.size = status.st_size or os.lseek(self._descriptor, 0, os.SEEK_END)
         self.status = _identity(status)
         self._blocks = getattr(status, "st_blocks", None)
         self._absolute = self.path.absolute()

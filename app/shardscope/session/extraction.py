@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shardcore import ObjectColumns, ObjectRef, Remedy, Shard, ShardError, SourceChanged, State
 from shardcore.dataclasses import dataclass, field, replace
+from shardcore.errors import on_failure
 from shardcore.model.objects import in_states
 from shardcore.model.text import plural
 from shardcore.operations.extraction import MANIFEST, ExtractOptions, Names, extract_objects, files_of
@@ -346,7 +347,7 @@ def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> 
     """Open the shard a second time. Raises `SourceChanged` if the file has changed."""
     request = wanted.request.with_deleted() if deleted else wanted.request
     opened = request.open(progress)
-    try:
+    with on_failure(opened.close):
         before, now = wanted.shard.source, opened.source
         if before is not None and now is not None and before.identity != now.identity:
             raise SourceChanged(f"{wanted.request.name} was changed: reload it first")
@@ -355,7 +356,4 @@ def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> 
         if wanted.shard.loaded and len(wanted.shard.objects) != len(opened.objects):
             # The rows of a data set are numbered through all of its shards.
             raise SourceChanged(f"{wanted.request.name} now has other objects: reload it first")
-    except BaseException:
-        opened.close()
-        raise
     return opened

@@ -21,6 +21,7 @@ from shardcore import (
     open_inside,
 )
 from shardcore.dataclasses import dataclass, field, replace
+from shardcore.errors import on_failure
 from shardcore.model.details import SHOWN_OPTIONS, OpenedWith
 from shardcore.model.inside_path import (
     InsidePath,
@@ -180,11 +181,8 @@ class OpenRequest:
         if isinstance(base, Folder):
             base.close()
             raise UsageError("a folder has no bytes to change: open one of its files")
-        try:
+        with on_failure(base.close):
             return PatchedSource(base, self.changes, expects=self.expects)
-        except BaseException:
-            base.close()
-            raise
 
 
 def listed_members(shard: DataSet) -> tuple[Member, ...]:

@@ -41,6 +41,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, DataSet, Folder, Member, RemoteOptions, Shard, SourceError, Span
 from shardcore.dataclasses import dataclass
+from shardcore.errors import on_failure
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural, shell_line, shown, typed
 from shardcore.shards.registry import all_formats
@@ -289,14 +290,11 @@ class FolderBrowser(QObject):
             if folder is not None and pages is not None:
                 return folder, pages, next(pages, None)
             made = folder_of(uri, way)
-            try:
+            with on_failure(made.close):
                 if not made.listable:
                     raise SourceError("web servers do not list files")
                 begun = made.pages()
                 return made, begun, next(begun, None)
-            except BaseException:
-                made.close()
-                raise
 
         def done(found: _Page | None, error: BaseException | None) -> None:
             if found is None:

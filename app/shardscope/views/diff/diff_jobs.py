@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, DataSet, Section, Shard, ShardDiff, diff
 from shardcore.dataclasses import dataclass
+from shardcore.errors import on_failure
 from shardcore.model.record import Value
 from shardcore.operations.byte_diff import ByteDiff, byte_diff
 from shardcore.operations.diff import field_pairs
@@ -197,11 +198,8 @@ def _compared(
     opened = pair is None
     if pair is None:
         first = requests[0].open(job.progress)
-        try:
+        with on_failure(first.close):
             second = requests[1].open(job.progress)
-        except BaseException:
-            first.close()
-            raise
         pair = ShardPair(first, second)
     try:
         with pair.used():

@@ -15,6 +15,7 @@ import numpy as np
 
 from shardcore import Node, Remedy, Shard, SourceError, Span, State
 from shardcore.dataclasses import dataclass
+from shardcore.errors import on_failure
 from shardcore.operations.extraction import ExtractOptions, Names, extract_objects
 from shardcore.progress import Progress
 from shardcore.system import is_own, process_exists
@@ -134,11 +135,8 @@ def prepare(
         raise TooLarge
     folder = folders.new()
     refs = [shard.objects.ref(row) for row in columns.row[used].tolist()]
-    try:
+    with on_failure(shutil.rmtree, folder, ignore_errors=True):
         results = list(extract_objects(shard, refs, folder, _PLAIN, each_piece=_watch(progress, total, limit)))
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
     kept = [result for result in results if not result.error]
     wrong = [result for result in results if result.error]
     problems = tuple(f"{result.key or 'an object without a key'}: {result.error}" for result in wrong)
@@ -160,11 +158,8 @@ def _prepare_bytes(
         raise TooLarge
     source, folder = shard.bytes_of(span.source), folders.new()
     path = folder / Names().give(f"{node.name}.bin")
-    try:
+    with on_failure(shutil.rmtree, folder, ignore_errors=True):
         size = write_whole(path, pieces_of(source, span, progress))
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
     return Prepared(folder, (path,), size)
 
 
