@@ -151,9 +151,8 @@ class FlagField(OptionField):
     def __init__(self, option: Option, given: Any = None, title: str = "", *, helped: bool = False) -> None:
         super().__init__(option, title)
         words, spoken = ("", option.name) if helped else (title or option.help.rstrip("."), "")
-        self.box = made(TickBox(words), accessibleName=spoken, toolTip=option.help)
-        self.box.setChecked(bool(option.default if given is None else given))
-        self.box.toggled.connect(self.changed)
+        value = bool(option.default if given is None else given)
+        self.box = made(TickBox(words), accessibleName=spoken, toolTip=option.help, checked=value, toggled=self.changed)
         self.title = self.title if helped else ""
         self._hold(self.box)
 
@@ -235,9 +234,8 @@ class JsonField(OptionField):
         self.evidence.setVisible(bool(evidence))
         hint = self.tr("Optional. By default read from the file or its info")
         self.editor = made(QPlainTextEdit(self._shown), accessibleName=self.title, placeholderText=hint)
-        self.editor.setFont(theme.fixed_font())
-        made(self.editor, tabChangesFocus=True, minimumHeight=self.editor.fontMetrics().lineSpacing() * 5 + 16)
-        self.editor.textChanged.connect(self.changed)
+        made(self.editor, font=theme.fixed_font(), tabChangesFocus=True, textChanged=self.changed)
+        self.editor.setMinimumHeight(self.editor.fontMetrics().lineSpacing() * 5 + 16)
         self._hold(self.evidence, self.editor, upright=True)
         self.setFocusProxy(self.editor)
 
@@ -430,8 +428,7 @@ def small_label(text: str, name: str = "") -> QLabel:
 
 def side_button(words: str, slot: Callable[[], object], name: str = "", doc: str = "") -> QPushButton:
     """Return a button for a place beside a field; Return does not press it."""
-    button = made(QPushButton(words), name, autoDefault=False, toolTip=doc, clicked=lambda _: slot())
-    return button
+    return made(QPushButton(words), name, autoDefault=False, toolTip=doc, clicked=lambda _: slot())
 
 
 def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushButton:

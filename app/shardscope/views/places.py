@@ -218,8 +218,7 @@ class PlaceList(QListView):
     def __init__(self, model: PlaceModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         made(self, "placeList", accessibleName=self.tr("Places"), frameShape=QFrame.Shape.NoFrame)
-        made(self, uniformItemSizes=True, mouseTracking=True)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        made(self, uniformItemSizes=True, mouseTracking=True, editTriggers=QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setItemDelegate(PlaceDelegate(self))
@@ -359,10 +358,8 @@ class PlacesPanel(QWidget):
         self.filter = made(QLineEdit(self), accessibleName=about, placeholderText=hint, clearButtonEnabled=True)
         self.model = PlaceModel(self)
         self.list = PlaceList(self.model, self)
-        self.note = plain_label("", wrap=True, quiet=True)
+        self.note = made(plain_label("", wrap=True, quiet=True), accessibleName=self.tr("Number of places"))
         self.note.setContentsMargins(10, 4, 10, 4)
-
-        self.note.setAccessibleName(self.tr("Number of places"))
         head = lay(QHBoxLayout(), self.groups, (self.filter, 1), margins=(8, 6, 8, 6), spacing=6)
         lay(QVBoxLayout(self), head, (self.list, 1), self.note)
         self.setFocusProxy(self.list)

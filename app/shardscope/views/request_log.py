@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QModelIndex, QObject, QRectF, QSize, QTimer
-from PySide6.QtGui import QActionGroup, QColor, QHideEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QActionGroup, QHideEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QStyle, QStyleOptionViewItem, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import RequestLog, SectionRole, Shard, Span
@@ -271,9 +271,7 @@ class RequestTable(RowTable):
         over = max(end - left - width, 0.0)
         begin, answer, end = begin - over, answer - over, end - over
         strong = colours.base if selected else colours.edge(SECTIONS[record.purpose])
-        light = QColor(strong)
-        light.setAlphaF(_LIGHT)
-        painter.fillRect(QRectF(begin, top, end - begin, BAR), light)
+        painter.fillRect(QRectF(begin, top, end - begin, BAR), theme.faint(strong, _LIGHT))
         # Draw even very short transfers.
         first = max(min(answer, end - _LEAST), begin) if record.bytes else end
         painter.fillRect(QRectF(first, top, end - first, BAR), strong)

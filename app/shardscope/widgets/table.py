@@ -319,9 +319,7 @@ class RowTable(QTableView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 10)
-        header = self.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(LEFT)
+        header = made(self.horizontalHeader(), highlightSections=False, defaultAlignment=LEFT)
         # Only rows on the screen are measured.
         header.setResizeContentsPrecision(0)
         if model.sortable:
@@ -397,11 +395,9 @@ def context_menu(
 class TableOrText(QStackedLayout):
     def __init__(self, table: QTableView, parent: QWidget) -> None:
         super().__init__()
-        self.label = plain_label("", wrap=True, quiet=True)
+        self.label = made(plain_label("", wrap=True, quiet=True), alignment=Qt.AlignmentFlag.AlignCenter)
         # Without a parent, the first widget of a stack opens as a window.
         self.label.setParent(parent)
-        self.label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-
         self._table = table
         self.addWidget(self.label)
         self.addWidget(table)

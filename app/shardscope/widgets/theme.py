@@ -365,9 +365,7 @@ class Palette:
         return colour(0.62 if self.dark else 0.6, chroma, hue)
 
     def hatch(self, section: SectionRole) -> QBrush:
-        lines = QColor(self.base)
-        lines.setAlphaF(0.45)
-        return QBrush(lines, HATCHES[section])
+        return QBrush(faint(self.base, 0.45), HATCHES[section])
 
     def brushes(self, section: SectionRole, parity: int = 1) -> list[QBrush]:
         # Hatches would look like many slots; letters and labels are enough.
@@ -538,6 +536,12 @@ def _fixed(widget: QWidget) -> list[tuple[str, int]]:
 def write_in(label: QWidget, tone: str) -> None:
     """Show the text of a label in a colour of its palette."""
     label.setStyleSheet(f"color: {getattr(of(label), tone).name()};")
+
+
+def faint(colour: QColor, alpha: float) -> QColor:
+    other = QColor(colour)
+    other.setAlphaF(alpha)
+    return other
 
 
 def mixed(one: QColor, two: QColor, share: float) -> QColor:

@@ -184,8 +184,7 @@ class EditDialog(TaskDialog):
 
     def _table(self) -> RowTable:
         table = RowTable(self.model, self, "editChanges", self.tr("Changes"), self._chosen)
-        table.setTabKeyNavigation(False)
-        table.setMinimumHeight(LEAST_ROWS)
+        made(table, tabKeyNavigation=False, minimumHeight=LEAST_ROWS)
         table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         return table
 

@@ -298,8 +298,7 @@ class PlanView(QWidget):
         tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         tree.setModel(self.model)
         header = tree.header()
-        header.setSectionsMovable(False)
-        header.setStretchLastSection(False)
+        made(header, sectionsMovable=False, stretchLastSection=False)
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         for column in (OBJECTS, SIZE, OFFSET):
             header.resizeSection(column, tree.fontMetrics().horizontalAdvance("0") * _NUMBER)

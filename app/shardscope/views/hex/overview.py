@@ -13,7 +13,6 @@ from PySide6.QtGui import (
     QAction,
     QActionGroup,
     QBrush,
-    QColor,
     QContextMenuEvent,
     QHelpEvent,
     QKeyEvent,
@@ -207,8 +206,7 @@ class Overview(SectionStrip):
             return
         top, done = round(strip.bottom() + LABEL_GAP), 0
         painter.fillRect(QRectF(strip.left(), top, strip.width(), _LINE), colours.border)
-        partly = QColor(colours.ok)
-        partly.setAlphaF(_PARTLY)
+        partly = theme.faint(colours.ok, _PARTLY)
         for start, stop in self.loaded():
             left, right = self.x_of(start), self.x_of(stop)
             first, last = max(math.floor(left), done), math.ceil(right)
@@ -264,8 +262,7 @@ class Overview(SectionStrip):
     ) -> None:
         painter.save()
         painter.setFont(badge_font(painter.font()))
-        fill = QColor(colours.accent)
-        fill.setAlphaF(0.45)
+        fill = theme.faint(colours.accent, 0.45)
         in_order = sorted(highlights, key=lambda highlight: (highlight.span.start, highlight.number))
         ends = [(self.x_of(highlight.span.start), self.x_of(highlight.span.stop)) for highlight in in_order]
         for highlight, (left, right) in zip(in_order, ends, strict=True):

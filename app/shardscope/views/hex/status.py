@@ -61,9 +61,8 @@ class Breadcrumb(QLabel):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        made(self, "breadcrumb", textFormat=Qt.TextFormat.RichText)
+        made(self, "breadcrumb", textFormat=Qt.TextFormat.RichText, focusPolicy=Qt.FocusPolicy.TabFocus)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.LinksAccessibleByMouse)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._path: Sequence[Node] = ()
         self._names: list[str] = []
@@ -216,9 +215,7 @@ class HexStatus(QWidget):
         lay(row, self.offset, self.length, (self.value, 1), self.whole, margins=(4, 0, 0, 0), spacing=18)
 
     def _label(self, name: str, meaning: str, *, greedy: bool = False) -> Elided:
-        label = made(Elided(greedy=greedy), name, accessibleDescription=meaning)
-        label.setToolTip(meaning)
-        return label
+        return made(Elided(greedy=greedy), name, accessibleDescription=meaning, toolTip=meaning)
 
     def refresh(self) -> None:
         state, last = self._state, self._shown

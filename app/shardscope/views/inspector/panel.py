@@ -62,7 +62,7 @@ from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.scroll_area import ScrollArea
-from shardscope.widgets.table import context_menu
+from shardscope.widgets.table import LEFT, context_menu
 from shardscope.widgets.wrap_text import WrapText
 
 _TWO_ROWS = ("u64", "i64", "f32", "f64")
@@ -99,8 +99,7 @@ class Numbers(QTableWidget):
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        header.setSectionsClickable(False)
+        made(header, defaultAlignment=LEFT, sectionsClickable=False)
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         # The minimum of the style stays that of a larger zoom.
@@ -113,8 +112,7 @@ class Numbers(QTableWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizeAdjustPolicy(QAbstractScrollArea.SizeAdjustPolicy.AdjustIgnored)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._menu)
+        made(self, contextMenuPolicy=Qt.ContextMenuPolicy.CustomContextMenu, customContextMenuRequested=self._menu)
         for number, row in enumerate(self._rows):
             for column, item in enumerate(self._cells[number]):
                 if not column or row[0][0] not in "uif":
@@ -300,8 +298,7 @@ class Inspector(ScrollArea):
         self.file = FileSummary(self._session)
         about = self.tr("Copy or export details")
         self.more = made(QToolButton(), "inspectorMore", text="⋯", accessibleName=about, toolTip=about)
-        self.more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        made(self.more, focusPolicy=Qt.FocusPolicy.TabFocus, popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         menu = QMenu(self.more)
         menu.addAction(self.tr("&Copy details"), self._copy_details)

@@ -113,10 +113,8 @@ class ObjectTable(QTableView):
         self._titled: Sequence[ObjectColumn] = ()
         made(self, "objectTable", accessibleName=self.tr("Objects"), showGrid=False, wordWrap=False)
         self.setModel(model)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        made(self, selectionBehavior=QAbstractItemView.SelectionBehavior.SelectRows, tabKeyNavigation=False)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setTabKeyNavigation(False)
         rows = self.verticalHeader()
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -125,8 +123,7 @@ class ObjectTable(QTableView):
         header = self.horizontalHeader()
         # Qt would call a model in Python eight times per title and paint.
         header.setModel(self._titles)
-        header.setHighlightSections(False)
-        header.setMinimumSectionSize(48)
+        made(header, highlightSections=False, minimumSectionSize=48)
         # Room for the sort indicator beside right-aligned titles.
         header.setStyleSheet("QHeaderView::section { padding-right: 16px; }")
         self._show_titles()
@@ -315,8 +312,7 @@ class ObjectTable(QTableView):
                 painter.setPen(colour)
                 pen = colour
             if largest > 0 and row.size > 0 and bar_room >= _LEAST_BAR:
-                bar = QColor(colours.base if number in inverted else colours.accent)
-                bar.setAlphaF(_BAR_STRENGTH)
+                bar = theme.faint(colours.base if number in inverted else colours.accent, _BAR_STRENGTH)
                 long = max(bar_room * min(row.size / largest, 1.0), 1.0)
                 painter.fillRect(QRectF(corner.x() + MARGIN, corner.y() + number * height + 6, long, height - 12), bar)
             if key and row.struck:

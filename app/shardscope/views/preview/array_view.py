@@ -277,8 +277,7 @@ class LevelsBar(QWidget):
         validator.setLocale(QLocale.c())
         line.setValidator(validator)
         line.setFixedWidth(line.fontMetrics().horizontalAdvance("-0.0000e-00") + 18)
-        line.editingFinished.connect(self._typed)
-        return line
+        return made(line, editingFinished=self._typed)
 
     def setVisible(self, visible: bool) -> None:
         super().setVisible(visible)

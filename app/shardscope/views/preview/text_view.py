@@ -148,8 +148,7 @@ class TextLines(QPlainTextEdit):
         flags = Qt.TextInteractionFlag
         self.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
         made(self, tabChangesFocus=True, mouseTracking=True, frameShape=QPlainTextEdit.Shape.NoFrame)
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.setFont(mono(NORMAL))
+        made(self, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap, font=mono(NORMAL))
         self.viewport().setMouseTracking(True)
         self._colours = _Colours(self.document(), self)
         self._numbers = _Numbers(self)

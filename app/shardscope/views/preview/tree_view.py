@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QHeaderView, QTreeView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTreeView, QVBoxLayout, QWidget
 
 from shardcore import JsonContent, ObjectRef, Shard
 from shardcore.codecs.json_text import JsonSpans, JsonValue
@@ -182,11 +182,8 @@ class TreeView(ContentView):
         self.tree = JsonTree(self)
         self.keys = self.view = QTreeView()
         name = self.tr("JSON of the object")
-        made(self.view, "previewJson", accessibleName=name, uniformRowHeights=True, expandsOnDoubleClick=True)
+        made(self.view, "previewJson", accessibleName=name, uniformRowHeights=True)
         self.view.setModel(self.tree)
-        header = self.view.header()
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
-        header.setStretchLastSection(True)
         lay(QVBoxLayout(self), self.view)
         self._links = ItemLinks(self, self.view, self._bytes)
         self._exact = True

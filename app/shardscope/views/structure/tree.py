@@ -21,7 +21,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
-    QHeaderView,
     QMenu,
     QStyle,
     QStyledItemDelegate,
@@ -251,24 +250,14 @@ class StructureTree(QTreeView):
         self.setModel(self.nodes)
         self.setItemDelegate(NodeDelegate(self))
         self.setItemDelegateForColumn(0, NameDelegate(self))
-        self.setUniformRowHeights(True)
-        self.setIndentation(14)
-        self.setAlternatingRowColors(False)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setExpandsOnDoubleClick(True)
-        header = self.header()
-        header.setStretchLastSection(False)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setMinimumSectionSize(40)
+        made(self, uniformRowHeights=True, indentation=14, editTriggers=QAbstractItemView.EditTrigger.NoEditTriggers)
+        header = made(self.header(), stretchLastSection=False, minimumSectionSize=40)
         name = self.tr("Only fields where the specification and real files differ")
         self.differs = made(QToolButton(header), "structureDiffers", text=self.tr("≠ differs"), accessibleName=name)
-        self.differs.setCheckable(True)
         about = (
             "Show only fields where the specification and real files differ.\nIn tables, only one sample row is shown."
         )
-        self.differs.setToolTip(self.tr(about))
-        self.differs.toggled.connect(self.nodes.show_differing)
+        made(self.differs, checkable=True, toolTip=self.tr(about), toggled=self.nodes.show_differing)
 
     # --- colours and marks ---
 

@@ -109,10 +109,8 @@ class OutcomeBand(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         colour: QColor = getattr(theme.of(self), self._tone if self._current else "muted")
-        ground = QColor(colour)
-        ground.setAlphaF(0.13)
         area = QRectF(self.rect())
-        painter.fillRect(area, ground)
+        painter.fillRect(area, theme.faint(colour, 0.13))
         painter.fillRect(QRectF(0, 0, area.width(), 1), colour)
         painter.fillRect(QRectF(0, area.height() - 1, area.width(), 1), colour)
 
@@ -402,13 +400,9 @@ class TracePanel(QWidget):
         self.costs.cold_wanted.connect(self._show_costs)
         self._head = QWidget()
         lay(QVBoxLayout(self._head), self.band, self.costs)
-        self.field = made(
-            QLineEdit(), "traceKey", accessibleName=self.tr("Key to look up"), placeholderText=self.tr("Key or prefix")
-        )
-        self.field.setFont(theme.fixed_font())
-        self.field.setClearButtonEnabled(True)
-        self.field.returnPressed.connect(self._look_up)
-        self.field.textChanged.connect(self._compare_key)
+        spoken, hint = self.tr("Key to look up"), self.tr("Key or prefix")
+        self.field = made(QLineEdit(), "traceKey", accessibleName=spoken, placeholderText=hint, clearButtonEnabled=True)
+        made(self.field, font=theme.fixed_font(), returnPressed=self._look_up, textChanged=self._compare_key)
         self.look = made(QPushButton(self.tr("Look up")), "traceLook", clicked=self._look_up)
         self.offers = made(SuggestedKeys(self._session), chosen=self._look_up_offered)
         self._top = lay(QHBoxLayout(), (self.field, 1), self.offers.menu, self.look, spacing=8)
