@@ -66,7 +66,7 @@ class LoginChoice(QWidget):
     def __init__(self, options: RemoteOptions | None, parent: QWidget) -> None:
         super().__init__(parent)
         self._wanted = ""
-        self.profile = made(QComboBox(self), "profile")
+        self.profile = made(QComboBox(self), "profile", activated=self._edited)
         hidden, secret = QLineEdit.EchoMode.Password, self.tr("Kept in memory until Shardscope quits; never stored")
         self.access_key = made(QLineEdit(self), "accessKey")
         self.secret_key = made(QLineEdit(self), "secretKey", echoMode=hidden, toolTip=secret)
@@ -90,7 +90,6 @@ class LoginChoice(QWidget):
         for _, _, page in kinds:
             self.pages.addWidget(page)
         self.buttons = {who: QRadioButton(text, self) for who, text, _ in kinds}
-        self.profile.activated.connect(self._edited)
         for button in self.buttons.values():
             button.toggled.connect(self._choose)
             button.clicked.connect(self._edited)
@@ -274,12 +273,11 @@ class AddressDialog(TaskDialog):
         self.layer.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.understood = made(Elided(greedy=True, parent=self), "understood")
         self.allowed = made(WrapText(lines=3), "allowed")
-        self.endpoint = made(QComboBox(self), "endpoint", editable=True)
+        self.endpoint = made(QComboBox(self), "endpoint", editable=True, activated=self._preset)
         usual, *known = ((one.name, one.url) for one in ENDPOINTS)
         used = [(url, url) for url in self._connections.endpoints if url not in {one.url for one in ENDPOINTS}]
         for name, url in (usual, *used, *known):
             self.endpoint.addItem(name, url)
-        self.endpoint.activated.connect(self._preset)
         if (line := self.endpoint.lineEdit()) is not None:
             line.setAccessibleName(self.tr("Endpoint"))
             line.textEdited.connect(lambda _: self._endpoint_edited())

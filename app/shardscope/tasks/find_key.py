@@ -77,12 +77,11 @@ class FindKeyDialog(TaskDialog):
         self._found: deque[KeyHit] = deque()
         ref, request = session.selection.ref, session.request
         key = (ref.key if ref is not None and ref.key else session.lookup.walk.key) or ""
-        self.key = made(QLineEdit(key, self), "findKey", placeholderText=self.tr("Key, as text"))
-        self.key.setFont(theme.fixed_font())
+        hint, mono = self.tr("Key, as text"), theme.fixed_font()
+        self.key = made(QLineEdit(key, self), "findKey", placeholderText=hint, font=mono)
         here = [] if not request.uri or request.is_remote else [str(Path(request.uri).absolute().parent)]
         folders = list(dict.fromkeys([*here, *settings.searched_folders]))
-        self.where = FolderBox(folders, self.tr("Choose the folder to search"), characters=30)
-        self.where.setObjectName("findKeyFolder")
+        self.where = made(FolderBox(folders, self.tr("Choose the folder to search"), characters=30), "findKeyFolder")
         # Return opens the current row, so no button is the default.
         self.start = side_button(self.tr("&Find"), self._start, "findKeyStart")
         self.progress = thin_progress(self.tr("Progress of the search"))

@@ -55,12 +55,11 @@ class OptionField(QWidget):
         self.option = option
         self.on: Any = True
         self.title = title or option.name.replace("_", " ").capitalize()
-        made(self, f"option_{option.name}", toolTip=option.help)
+        made(self, f"option_{option.name}", toolTip=option.help, changed=self.check)
         self.wrong = made(Elided(greedy=True), f"wrong_{option.name}")
         self.wrong.setFont(sized(self.wrong.font(), SMALL))
         self._about: QLabel | None = None
         self._rejected: tuple[str, Any] = ("", None)
-        self.changed.connect(self.check)
 
     def value(self) -> Any:
         """Return the value entered; None for the default."""

@@ -23,6 +23,7 @@ from shardscope.tasks.task_dialog import Task, TaskDialog, thin_progress
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.playback import show_progress
 from shardscope.widgets.table import Column, RowTable, TableModel
@@ -66,11 +67,9 @@ class RecoverDialog(TaskDialog):
         self.progress.setRange(0, 0)
         self.model = TableModel(self, COLUMNS)
         self.rows = RowTable(self.model, self, "salvageRows", self.tr("Recovered objects"), self._chosen)
-        self.raw = switch(Recover, "raw", "b")
-        self.raw.changed.connect(lambda: self.run(None))
+        self.raw = made(switch(Recover, "raw", "b"), changed=lambda: self.run(None))
         self.raw.hide()
-        self.take = self.add_button(self.tr("&Extract to a folder…"), self._ask_folder)
-        self.take.setEnabled(False)
+        self.take = made(self.add_button(self.tr("&Extract to a folder…"), self._ask_folder), enabled=False)
         self.job: Job | None = None
         self.hide_button = self.add_button(self.tr("Run in &background"), self.run_in_background)
         self.retry = self.add_button(self.tr("&Retry"), lambda: self.run(None), name="salvageRetry")

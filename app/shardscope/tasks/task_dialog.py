@@ -71,7 +71,7 @@ class TaskDialog(QDialog):
         self.is_closed = False
         self._checks: set[str] = set()
         self._soon = Debounce(self, self.preview, TYPING_MILLISECONDS)
-        made(self, self.name, windowTitle=self.tr(self.words))
+        made(self, self.name, windowTitle=self.tr(self.words), finished=lambda _: self._end())
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if self.modal:
             self.setWindowModality(Qt.WindowModality.WindowModal)
@@ -80,7 +80,6 @@ class TaskDialog(QDialog):
         self.buttons = QDialogButtonBox(self)
         self.pages = QStackedWidget(self)
         lay(QVBoxLayout(self), self.pages)
-        self.finished.connect(lambda _: self._end())
         if self.of_file:
             session.closed.connect(self.close_with_file)
 
@@ -119,11 +118,10 @@ class TaskDialog(QDialog):
         return button
 
     def add_close(self, kind: QDialogButtonBox.StandardButton = QDialogButtonBox.StandardButton.Cancel) -> None:
-        button = made(self.buttons.addButton(kind), autoDefault=False)
+        button = made(self.buttons.addButton(kind), autoDefault=False, clicked=lambda _: self.reject())
         if kind is QDialogButtonBox.StandardButton.Close:
             # A list that has the keyboard keeps Escape from the dialog.
             button.setShortcut(QKeySequence(Qt.Key.Key_Escape))
-        button.clicked.connect(lambda _: self.reject())
 
     def show_message(self, text: str, tone: str = "muted") -> None:
         self.message.set_text(text)

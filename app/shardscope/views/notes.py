@@ -53,12 +53,10 @@ class NoteDialog(QDialog):
         self.field.moveCursor(QTextCursor.MoveOperation.End)
         self.field.textChanged.connect(self._limit)
         self.limit = plain_label("")
-        self.buttons = QDialogButtonBox(self)
+        self.buttons = made(QDialogButtonBox(self), accepted=self.accept, rejected=self.reject)
         self.save = self.buttons.addButton(self.tr("&Save"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.save.setToolTip(self.tr("Ctrl+Return"))
         self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
-        self.buttons.accepted.connect(self.accept)
-        self.buttons.rejected.connect(self.reject)
         self.field.installEventFilter(self)
         parts = where, self.field, self.limit, self.buttons
         lay(QVBoxLayout(self), *parts, margins=(16, 12, 16, 12), spacing=8)

@@ -357,13 +357,12 @@ class PlacesPanel(QWidget):
         about, hint = self.tr("Filter places"), self.tr("Filter by name")
         self.filter = made(QLineEdit(self), accessibleName=about, placeholderText=hint, clearButtonEnabled=True)
         self.model = PlaceModel(self)
-        self.list = PlaceList(self.model, self)
+        self.list = made(PlaceList(self.model, self), contextMenuPolicy=Qt.ContextMenuPolicy.CustomContextMenu)
         self.note = made(plain_label("", wrap=True, quiet=True), accessibleName=self.tr("Number of places"))
         self.note.setContentsMargins(10, 4, 10, 4)
         head = lay(QHBoxLayout(), self.groups, (self.filter, 1), margins=(8, 6, 8, 6), spacing=6)
         lay(QVBoxLayout(self), head, (self.list, 1), self.note)
         self.setFocusProxy(self.list)
-        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         for signal, slot in (
             (self.groups.currentIndexChanged, lambda _: self._refill()),
             (self.filter.textChanged, self._filter_changed),

@@ -213,7 +213,7 @@ class ContentsView(QWidget):
         self._folder = folder
         self._inside: dict[str, str] = {}
         self.model = InputModel(self)
-        self.list = InputList(self.model, self)
+        self.list = made(InputList(self.model, self), removed=self.take_away)
         self.total = made(Elided(greedy=True, parent=self), "contentsTotal", alignment=RIGHT)
         buttons = [
             side_button(self.tr(words), slot, name, self.tr(doc))
@@ -235,7 +235,6 @@ class ContentsView(QWidget):
             tick.toggled.connect(lambda _: self.changed.emit())
         ticks = lay(QHBoxLayout(), skip, self.report, 1, spacing=16)
         lay(QVBoxLayout(self), self.list, lay(QHBoxLayout(), *buttons, 1, spacing=8), ticks, spacing=7)
-        self.list.removed.connect(self.take_away)
         self.list.selectionModel().selectionChanged.connect(lambda *_: self._update())
         self.model.show_things(list(dict.fromkeys(paths)))
         self._update()

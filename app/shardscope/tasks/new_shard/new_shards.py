@@ -168,7 +168,7 @@ class NewShardDialog(TaskDialog):
         self.contents = ContentsView(paths, folder, self) if shard is None else None
         self.formats = FormatList(formats, self)
         self.place = TargetView(self)
-        self.plan = PlanView(self)
+        self.plan = made(PlanView(self), exact_wanted=lambda: self.preview(unread=False))
         self.keys = small_label("", "keysAbout")
         theme.write_in(self.keys, "muted")
         self.options, self._options_page = FieldForm(), QWidget(self)
@@ -183,7 +183,6 @@ class NewShardDialog(TaskDialog):
         self.formats.chosen.connect(self._take_format)
         self.formats.chosen.connect(self._changed)
         self.place.changed.connect(self._changed)
-        self.plan.exact_wanted.connect(lambda: self.preview(unread=False))
         if self.contents is not None:
             self.contents.changed.connect(self._contents_changed)
         self._count()

@@ -279,7 +279,7 @@ class PlanView(QWidget):
         doc = self.tr("Reads and compresses the contents without writing anything")
         self.exact = side_button(self.tr("Compute e&xactly"), self.exact_wanted.emit, "exactButton", doc)
         keep_room(self.exact)
-        self.strip = PlanStrip(self)
+        self.strip = made(PlanStrip(self), chosen=self._choose)
         self.tree = QTreeView(self)
         self.notes = plain_label("", "planNotes", wrap=True)
         self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -288,7 +288,6 @@ class PlanView(QWidget):
         head = lay(QHBoxLayout(), (self.headline, 1), self.exact, spacing=10)
         words = lay(QVBoxLayout(), head, self.summary, spacing=2)
         lay(QVBoxLayout(self), words, self.strip, (self.tree, 1), self.notes, spacing=6)
-        self.strip.chosen.connect(self._choose)
         self.tree.selectionModel().currentChanged.connect(lambda now, _: self._follow(now))
         self.show_none("")
 

@@ -281,10 +281,8 @@ class DiffWindow(QDialog):
 
     def _make_buttons(self) -> None:
         self._damage = ""
-        self.headline, self.line = Elided(greedy=True, parent=self), Elided(greedy=True, parent=self)
-        self.headline.setObjectName("diffHeadline")
-        self.headline.setFont(sized(self.headline.font(), LARGE))
-        self.line.setObjectName("diffLine")
+        self.headline = made(Elided(greedy=True, parent=self), "diffHeadline", font=sized(self.font(), LARGE))
+        self.line = made(Elided(greedy=True, parent=self), "diffLine")
         self.progress = made(QProgressBar(self), "diffProgress", accessibleName=self.tr("Progress"), textVisible=False)
         self.progress.setMaximumWidth(160)
         self.cancel = self._button(self.tr("&Cancel"), "diffCancel", "", self.jobs.cancel)

@@ -134,7 +134,7 @@ class SearchBar(QWidget):
         self.kind = made(QComboBox(), "searchKind", accessibleName=self.tr("Kind of search"))
         self.kind.addItems(list(KINDS))
         self.field = made(QLineEdit(), "searchField", accessibleName=self.tr("Search"), clearButtonEnabled=True)
-        made(self.field, toolTip=self.tr("Up and Down: recent searches"), minimumWidth=120)
+        made(self.field, toolTip=self.tr("Up and Down: recent searches"), minimumWidth=120, textEdited=self._typed)
         label = QLabel(self.tr("Find:"))
         label.setBuddy(self.field)
         self.progress = made(QProgressBar(), "searchProgress", textVisible=False, maximum=1000)
@@ -147,7 +147,7 @@ class SearchBar(QWidget):
 
         self.earlier = button("▾", "searchEarlier", tr("Recent searches"), show_earlier)
         self.stop = button(tr("Stop"), "searchStop", tr("Stop (Esc)"), self.cancel)
-        self.match_case = made(QCheckBox(tr("Match case")), "searchMatchCase")
+        self.match_case = made(QCheckBox(tr("Match case")), "searchMatchCase", toggled=lambda _: self._say(""))
         tip = tr("Search the decoded contents of the objects instead of the stored bytes")
         self.contents = made(QCheckBox(tr("Search contents")), "searchContents", toolTip=tip)
         row = lay(
@@ -169,8 +169,6 @@ class SearchBar(QWidget):
         lay(QVBoxLayout(self), row, line, margins=(10, 4, 10, 4), spacing=2)
         self.kind.currentTextChanged.connect(self._kind_changed)
         self.kind.activated.connect(lambda _: setattr(self, "_chosen", True))
-        self.field.textEdited.connect(self._typed)
-        self.match_case.toggled.connect(lambda _: self._say(""))
         self.contents.toggled.connect(lambda on: self.look() if on and self.field.text() else self._say(""))
         self.field.installEventFilter(self)
         self._kind_changed(self.kind.currentText())

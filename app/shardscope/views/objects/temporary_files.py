@@ -168,8 +168,7 @@ def _is_object(shard: Shard, span: Span, row: int) -> bool:
     ref = shard.objects.ref(row)
     if ref.state in (State.UNUSED, State.DELETED) or not ref.spans:
         return False
-    content = ref.spans[0]
-    return content.source == span.source and span.start <= content.start and content.stop <= span.stop
+    return span.holds(ref.spans[0])
 
 
 def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int], None]:

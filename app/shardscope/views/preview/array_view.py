@@ -258,7 +258,7 @@ class LevelsBar(QWidget):
         self.setObjectName("previewLevels")
         self._statistics = ArrayStatistics()
         self.levels = (0.0, 1.0)
-        self.histogram = Histogram()
+        self.histogram = made(Histogram(), levels_changed=self.set_levels)
         self.low = self._field("previewLow", self.tr("Lowest value of the colour scale"))
         self.high = self._field("previewHigh", self.tr("Highest value of the colour scale"))
         # The owner places these buttons.
@@ -268,7 +268,6 @@ class LevelsBar(QWidget):
         all_levels = lambda: self.set_levels(self._statistics.low, self._statistics.high)  # noqa: E731
         self.whole = button("previewAllLevels", self.tr("All"), all_levels, tip=tip)
         self.setLayout(row(self.low, self.histogram, self.high))
-        self.histogram.levels_changed.connect(self.set_levels)
 
     def _field(self, name: str, spoken: str) -> QLineEdit:
         line = made(QLineEdit(), name, accessibleName=spoken, toolTip=spoken)
@@ -404,7 +403,7 @@ class ArrayView(ContentView):
         self.setObjectName("previewArray")
         self.keys = self.plane = PlaneView()
         self.zoom_bar = ZoomBar(self.plane)
-        self.levels = LevelsBar()
+        self.levels = made(LevelsBar(), levels_changed=lambda *_: self._show())
         self.numbers = NumbersModel()
         self.table = QTableView()
         self.axes = choice("previewAxes", self.tr("Axes of the picture"))
@@ -426,7 +425,6 @@ class ArrayView(ContentView):
         lay(QVBoxLayout(self), PictureFrame(above, picture))
         self.axes.currentIndexChanged.connect(lambda _: self._choose_axes())
         self.look.currentIndexChanged.connect(lambda _: self._show())
-        self.levels.levels_changed.connect(lambda *_: self._show())
         self.plane.pointed.connect(lambda x, y: self._point(self.index_of(x, y) if x >= 0 else None))
         self.plane.chosen.connect(lambda x, y: self.chosen.emit(*self._layout.bytes_of(self.index_of(x, y))))
 
@@ -435,8 +433,7 @@ class ArrayView(ContentView):
         made(table, "previewNumbers", accessibleName=self.tr("Elements of the array"), tabKeyNavigation=False)
         table.setModel(self.numbers)
         table.setFont(mono(SMALL))
-        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
-        table.verticalHeader().setMinimumWidth(40)
+        made(table.verticalHeader(), defaultSectionSize=self.fontMetrics().height() + 6, minimumWidth=40)
         table.horizontalHeader().setResizeContentsPrecision(_MEASURED)
         bytes_of = lambda cell: self._layout.bytes_of(self.index_of(cell.column(), cell.row()))  # noqa: E731
         self._links = ItemLinks(self, table, bytes_of)

@@ -268,8 +268,7 @@ class PictureFrame(QWidget):
         self._parts = above, below
         inner, middle = QWidget(), QWidget()
         self._inner = lay(QVBoxLayout(inner), 1)
-        self.side = scrolled(inner, "previewSide", self.tr("Controls"), self)
-        self.side.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.side = made(scrolled(inner, "previewSide", self.tr("Controls"), self), focusPolicy=Qt.FocusPolicy.NoFocus)
         self.side.setFixedWidth(px(SIDE))
         self.side.hide()
         # In this order, which is also that of the Tab key.

@@ -387,17 +387,14 @@ class SceneView(ContentView):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(session, parent)
         self.setObjectName("previewGeometry")
-        self.canvas = SceneCanvas(self._draw)
+        self.canvas = made(SceneCanvas(self._draw), pointed=self._point, chosen=self._choose)
         self.setFocusProxy(self.canvas)
-        self.levels = choice("previewLevel", self.tr("Level of detail"))
+        self.levels = made(choice("previewLevel", self.tr("Level of detail")), activated=self.show_level)
         self.counts, self.value = value_line("previewCounts"), value_line("previewValue")
         self._preview: Preview | None = None
         self.content: GeometryContent | None = None
         bar = row(self.levels, self.counts, edges=(8, 4, 8, 4))
         lay(QVBoxLayout(self), bar, (self.canvas, 1), row(self.value, edges=(8, 2, 8, 4)))
-        self.levels.activated.connect(self.show_level)
-        self.canvas.pointed.connect(self._point)
-        self.canvas.chosen.connect(self._choose)
         WhileVisible(session.selection_changed, self, self._follow)
 
     @classmethod

@@ -166,12 +166,11 @@ class VolumeView(QWidget):
         self._mesh: tuple[str, str] | None = None
         self.plane = VolumePlane()
         self.setFocusProxy(self.plane)
-        self.scales = choice("volumeScale", self.tr("Scale"))
+        self.scales = made(choice("volumeScale", self.tr("Scale")), minimumWidth=px(94))
         self.axes = choice("volumeAxes", self.tr("Axes of the picture"))
         self.look = choice("volumeLook", self.tr("Colours"))
         for combo in (self.scales, self.axes, self.look):
             combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.scales.setMinimumWidth(px(94))
         for look in LOOKS[: LABELS + 1]:
             self.look.addItem(self.tr(look), look.lower())
         about = self.tr("Edges of the chunks")

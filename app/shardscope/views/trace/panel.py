@@ -194,15 +194,13 @@ class TracePanel(QWidget):
         self.cards: list[StepCard] = []
         self._session = session
         self._filled = ("", "")
-        self.timer = made(QTimer(self), interval=STEP_MILLISECONDS)
+        self.timer = made(QTimer(self), interval=STEP_MILLISECONDS, timeout=self._tick)
         self._speed = 1.0
-        self.timer.timeout.connect(self._tick)
         # List, scroll range and cards are resized one after the other.
         self._settling = Debounce(self, self._reveal)
         self.previous_step = self._action(self.tr("Previous step"), "Ctrl+Up", lambda: self._go(-1))
         self.next_step = self._action(self.tr("Next step"), "Ctrl+Down", lambda: self._go(1))
-        self.play = self._action(self.tr("Play"), "Ctrl+Space", self._toggle)
-        self.play.setCheckable(True)
+        self.play = made(self._action(self.tr("Play"), "Ctrl+Space", self._toggle), checkable=True)
         self._build()
         for signal, slot in (
             (session.opened, self.clear),
@@ -395,9 +393,8 @@ class TracePanel(QWidget):
     def _build(self) -> None:
         self.band = OutcomeBand()
         self.band.show_object.clicked.connect(lambda _: self._session.lookup.select_found(self))
-        self.costs = CostSwitch()
+        self.costs = made(CostSwitch(), cold_wanted=self._show_costs)
         self.costs.hide()
-        self.costs.cold_wanted.connect(self._show_costs)
         self._head = QWidget()
         lay(QVBoxLayout(self._head), self.band, self.costs)
         spoken, hint = self.tr("Key to look up"), self.tr("Key or prefix")
@@ -431,9 +428,7 @@ class TracePanel(QWidget):
         self.hint = made(WrapText(tone="muted"), "traceHint")
         empty = QWidget()
         self._middle = lay(QVBoxLayout(empty), self.hint, self.offers, 1, spacing=20)
-        area = scrolled(empty, "traceStart", self.tr("Getting started"), self)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        return area
+        return made(scrolled(empty, "traceStart", self.tr("Getting started"), self), focusPolicy=Qt.FocusPolicy.NoFocus)
 
     def _built_footer(self) -> QWidget:
         self.footer = QWidget()
@@ -441,9 +436,8 @@ class TracePanel(QWidget):
         row.setSpacing(4)
         self.counter = WrapText(tone="muted")
         for action in (self.previous_step, self.play, self.next_step):
-            button = QToolButton()
+            button = made(QToolButton(), toolButtonStyle=Qt.ToolButtonStyle.ToolButtonTextOnly)
             button.setDefaultAction(action)
-            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
             row.addWidget(button)
             if action is self.play:
                 self.speeds = offer_speeds(button)
