@@ -6,7 +6,7 @@ For any input, the library raises only these errors and `Cancelled`.
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
 from typing import Any, TypedDict, TypeVar, Unpack
@@ -381,16 +381,6 @@ def reported_as(what: str) -> Iterator[None]:
         raise
     except (OSError, ValueError) as error:
         raise failed(what, error) from error
-
-
-@contextmanager
-def on_failure(undo: Callable[..., object], *arguments: object, **options: object) -> Iterator[None]:
-    """Call a function if the block raises, for any reason."""
-    try:
-        yield
-    except BaseException:
-        undo(*arguments, **options)
-        raise
 
 
 E = TypeVar("E", bound="ShardError")

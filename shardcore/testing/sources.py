@@ -113,8 +113,6 @@ class CountingSource(BytesSource):
 
 
 class _Watched(WrapperSource):
-    """Source that calls `before` with the ranges of each read."""
-
     def __init__(
         self, base: Source, folder: Folder | None, before: Callable[[Sequence[tuple[int, int]]], object]
     ) -> None:

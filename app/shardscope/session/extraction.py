@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from shardcore import ObjectColumns, ObjectRef, Remedy, Shard, ShardError, SourceChanged, State
 from shardcore.dataclasses import dataclass, field, replace
-from shardcore.errors import on_failure
 from shardcore.model.objects import in_states
 from shardcore.model.text import plural
 from shardcore.operations.extraction import MANIFEST, ExtractOptions, Names, extract_objects, files_of
@@ -22,6 +21,7 @@ from shardcore.operations.extraction.names import HEAD, MAGICS, ending_of
 from shardcore.operations.extraction.selection import outer_kinds, rows_in_file_order
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import bounded
+from shardcore.sources.base import on_failure
 from shardscope.session.object_rows import RowRanges, exact_sum
 from shardscope.session.open_request import OpenRequest
 

@@ -21,7 +21,6 @@ from shardcore import (
     open_inside,
 )
 from shardcore.dataclasses import dataclass, field, replace
-from shardcore.errors import on_failure
 from shardcore.model.details import SHOWN_OPTIONS, OpenedWith
 from shardcore.model.inside_path import (
     InsidePath,
@@ -34,6 +33,7 @@ from shardcore.model.inside_path import (
 from shardcore.operations.recover import Salvage, salvage
 from shardcore.progress import Progress
 from shardcore.shards.opening import chosen_address, path_inside
+from shardcore.sources.base import on_failure
 from shardcore.sources.location import source_of
 from shardcore.sources.patched_source import Change, PatchedSource
 from shardcore.sources.remote.address import is_address, parse_address, plain_address, shown_address

@@ -67,8 +67,7 @@ class RecoverDialog(TaskDialog):
         self.progress.setRange(0, 0)
         self.model = TableModel(self, COLUMNS)
         self.rows = RowTable(self.model, self, "salvageRows", self.tr("Recovered objects"), self._chosen)
-        self.raw = made(switch(Recover, "raw", "b"), changed=lambda: self.run(None))
-        self.raw.hide()
+        self.raw = made(switch(Recover, "raw", "b"), changed=lambda: self.run(None), visible=False)
         self.take = made(self.add_button(self.tr("&Extract to a folder…"), self._ask_folder), enabled=False)
         self.job: Job | None = None
         self.hide_button = self.add_button(self.tr("Run in &background"), self.run_in_background)

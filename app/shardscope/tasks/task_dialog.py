@@ -265,8 +265,6 @@ def thin_progress(spoken: str) -> QProgressBar:
 
 
 class Task(QObject):
-    """Shows the dialogs of a task over a window."""
-
     def __init__(self, session: Session, window: QWidget) -> None:
         super().__init__(window)
         self._session, self._window = session, window

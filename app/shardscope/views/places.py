@@ -41,11 +41,10 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, DataSet, Folder, Member, RemoteOptions, Shard, SourceError, Span
 from shardcore.dataclasses import dataclass
-from shardcore.errors import on_failure
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural, shell_line, shown, typed
 from shardcore.shards.registry import all_formats
-from shardcore.sources.base import Entry
+from shardcore.sources.base import Entry, on_failure
 from shardcore.sources.location import folder_of
 from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.teaching import resource_paths

@@ -317,8 +317,7 @@ class RowTable(QTableView):
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setItemDelegate(CellDelegate(self))
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 10)
+        made(self.verticalHeader(), visible=False, defaultSectionSize=self.fontMetrics().height() + 10)
         header = made(self.horizontalHeader(), highlightSections=False, defaultAlignment=LEFT)
         # Only rows on the screen are measured.
         header.setResizeContentsPrecision(0)

@@ -406,6 +406,7 @@ _TONES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 """Lightness, chroma, hue and alpha (default: 1) in light and dark palettes, by field of `Palette`."""
 
 
+# Differences from `_TONES`.
 _OWN: Mapping[str, dict[str, tuple[float, ...]]] = {
     "light-safe": {"text": (0.20, 0.015, 265), "zero": (0.345, 0.010, 265)},
     "dark-safe": {"text": (0.985, 0.004, 265), "zero": (0.91, 0.010, 265)},
@@ -421,7 +422,6 @@ _OWN: Mapping[str, dict[str, tuple[float, ...]]] = {
         "accent": (0.78, 0.130, 250),
     },
 }
-"""Differences from `_TONES`."""
 
 
 @cache
@@ -534,7 +534,6 @@ def _fixed(widget: QWidget) -> list[tuple[str, int]]:
 
 
 def write_in(label: QWidget, tone: str) -> None:
-    """Show the text of a label in a colour of its palette."""
     label.setStyleSheet(f"color: {getattr(of(label), tone).name()};")
 
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError
 from shardcore.dataclasses import replace
-from shardcore.errors import on_failure
+from shardcore.sources.base import on_failure
 from shardcore.sources.patched_source import Change, check_room, overwriting, redo_step, steps_of, undo_step
 from shardscope.session.byte_marks import Proposed, ProposedRange
 from shardscope.session.display_text import error_text

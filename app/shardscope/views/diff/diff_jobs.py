@@ -14,11 +14,11 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, DataSet, Section, Shard, ShardDiff, diff
 from shardcore.dataclasses import dataclass
-from shardcore.errors import on_failure
 from shardcore.model.record import Value
 from shardcore.operations.byte_diff import ByteDiff, byte_diff
 from shardcore.operations.diff import field_pairs
 from shardcore.operations.diff_columns import columns_at
+from shardcore.sources.base import on_failure
 from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest

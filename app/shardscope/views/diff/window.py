@@ -288,8 +288,7 @@ class DiffWindow(QDialog):
         self.cancel = self._button(self.tr("&Cancel"), "diffCancel", "", self.jobs.cancel)
         hint = self.tr("Reads all contents from the server")
         run = partial(self._run, contents=True)
-        self.contents = self._button(self.tr("Compare &contents"), "diffContents", hint, run)
-        self.contents.hide()
+        self.contents = made(self._button(self.tr("Compare &contents"), "diffContents", hint, run), visible=False)
         back, forth = partial(self.state.step, back=True), partial(self.state.step, back=False)
         self.previous = self._button(
             self.tr("&Previous difference"), "diffPrevious", self.tr("Shift+F7, or Alt+Up"), back

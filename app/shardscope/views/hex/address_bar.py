@@ -158,9 +158,8 @@ class AddressBar(QWidget):
         self.field.setClearButtonEnabled(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         # Inside the field, so that nothing beside it moves.
-        self.preview = made(Elided(greedy=True, parent=self.field), "addressPreview", alignment=RIGHT)
+        self.preview = made(Elided(greedy=True, parent=self.field), "addressPreview", alignment=RIGHT, visible=False)
         self.preview.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.preview.hide()
         self._offers = QStandardItemModel(self)
         self.completer = made(QCompleter(self._offers, self), maxVisibleItems=14)
         self.list = made(QListView(), "addressOffers")

@@ -115,8 +115,7 @@ class ObjectTable(QTableView):
         self.setModel(model)
         made(self, selectionBehavior=QAbstractItemView.SelectionBehavior.SelectRows, tabKeyNavigation=False)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        rows = self.verticalHeader()
-        rows.hide()
+        rows = made(self.verticalHeader(), visible=False)
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         # A header checks whether a whole row is selected, one call per row; an empty selection model avoids that.
         rows.setSelectionModel(QItemSelectionModel(model, rows))

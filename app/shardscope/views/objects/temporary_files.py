@@ -15,9 +15,9 @@ import numpy as np
 
 from shardcore import Node, Remedy, Shard, SourceError, Span, State
 from shardcore.dataclasses import dataclass
-from shardcore.errors import on_failure
 from shardcore.operations.extraction import ExtractOptions, Names, extract_objects
 from shardcore.progress import Progress
+from shardcore.sources.base import on_failure
 from shardcore.system import is_own, process_exists
 from shardcore.writing.temporary import write_whole
 from shardscope.session.byte_pages import pieces_of

@@ -354,7 +354,6 @@ class AxisSliders(QGridLayout):
 def offer_planes(
     axes: QComboBox, pairs: Sequence[tuple[int, int]], name: Callable[[int], str], current: int = 0
 ) -> None:
-    """Offer pairs of axes by name, without a signal."""
     with QSignalBlocker(axes):
         axes.clear()
         for across, down in pairs:

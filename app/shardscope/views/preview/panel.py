@@ -185,8 +185,7 @@ class PreviewPanel(QWidget):
         self._chosen: dict[str, str] = {}
         self._where: Span | None = None
         self._built = False
-        self.handle = DragHandle(self)
-        self.handle.hide()
+        self.handle = made(DragHandle(self), visible=False)
         self.drag = DragOut(session, self.handle, lambda: (self.shown.ref.row,) if self.shown is not None else ())
 
     def sizeHint(self) -> QSize:

@@ -130,8 +130,7 @@ class CostSwitch(QWidget):
         self.cold = made(
             QRadioButton(self.tr("C&old start")), "traceCold", toolTip=about, toggled=self.cold_wanted.emit
         )
-        self.summary = made(WrapText(tone="muted"), "traceColdTold")
-        self.summary.hide()
+        self.summary = made(WrapText(tone="muted"), "traceColdTold", visible=False)
         row = lay(QHBoxLayout(), QLabel(self.tr("Cost:")), self.warm, self.cold, 1, spacing=12)
         lay(QVBoxLayout(self), row, self.summary, margins=(14, 6, 12, 4), spacing=4)
 
@@ -393,8 +392,7 @@ class TracePanel(QWidget):
     def _build(self) -> None:
         self.band = OutcomeBand()
         self.band.show_object.clicked.connect(lambda _: self._session.lookup.select_found(self))
-        self.costs = made(CostSwitch(), cold_wanted=self._show_costs)
-        self.costs.hide()
+        self.costs = made(CostSwitch(), cold_wanted=self._show_costs, visible=False)
         self._head = QWidget()
         lay(QVBoxLayout(self._head), self.band, self.costs)
         spoken, hint = self.tr("Key to look up"), self.tr("Key or prefix")
