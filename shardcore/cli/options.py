@@ -25,7 +25,7 @@ from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import short
 from shardcore.operations.description import FORCE, KEYS, LIMIT, Convert, Setting, setting, settings_of
 from shardcore.shards.registry import FORMATS, all_formats
-from shardcore.sources.base import opening_whole
+from shardcore.sources.base import on_failure, opening_whole
 from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, shown_address
 
@@ -137,12 +137,9 @@ class Opening:
                 jobs=self.jobs,
                 **self.options,
             )
-        try:
+        with on_failure(shard.close):
             if shard.format in FORMATS:
                 check_flags(self.options, shard.format, OptionPurpose.OPEN)
-        except UsageError:
-            shard.close()
-            raise
         return shard
 
     def open_rest(self, uri: str, *, whole: bool = False) -> Shard:

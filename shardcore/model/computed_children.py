@@ -49,10 +49,9 @@ class Deferred(Children):
 class Grouped(Children):
     """A long list of nodes, divided into groups of `GROUP_SIZE`."""
 
-    def __init__(self, base: Children, doc: str = "") -> None:
+    def __init__(self, base: Children) -> None:
         self.base = base
         self.source = base.source
-        self._doc = doc
 
     def __len__(self) -> int:
         return (len(self.base) + GROUP_SIZE - 1) // GROUP_SIZE
@@ -74,13 +73,8 @@ class Grouped(Children):
         last = min(first + GROUP_SIZE, len(self.base)) - 1
         begin, end = self.base.span_of(first), self.base.span_of(last)
         span = Span(self.source, begin.start, max(begin.stop, end.stop))
-        return Node(
-            f"[{first}..{last}]",
-            span,
-            text=plural(last - first + 1, "row"),
-            doc=self._doc,
-            children=RowRange(self.base, first, last + 1),
-        )
+        rows = RowRange(self.base, first, last + 1)
+        return Node(f"[{first}..{last}]", span, text=plural(last - first + 1, "row"), children=rows)
 
 
 class RowRange(Children):
@@ -104,8 +98,8 @@ class RowRange(Children):
         return range(first - self.first, last - self.first) if first < last else range(0)
 
 
-def grouped(children: Children, doc: str = "") -> Children:
-    return Grouped(children, doc) if len(children) > GROUP_SIZE else children
+def grouped(children: Children) -> Children:
+    return Grouped(children) if len(children) > GROUP_SIZE else children
 
 
 class RecordTable(Children):

@@ -302,12 +302,7 @@ class Runs:
         """Concatenate runs, which must be in ascending order for painting."""
         if not parts:
             return Runs.of([], [], [], [])
-        return Runs(
-            np.concatenate([p.start for p in parts]),
-            np.concatenate([p.stop for p in parts]),
-            np.concatenate([p.role for p in parts]),
-            np.concatenate([p.parity for p in parts]),
-        )
+        return Runs(*(np.concatenate([getattr(part, name) for part in parts]) for name in Runs.__slots__))
 
     def sorted(self) -> Runs:
         """Return the runs ordered by first byte."""

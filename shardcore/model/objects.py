@@ -125,17 +125,9 @@ class ObjectColumns:
         stored = more.get("stored_size")
         if stored is None:
             stored = np.where((starts >= 0) & (stops >= starts), stops - starts, -1)
-        return ObjectColumns(
-            rows,
-            starts,
-            stops,
-            column(stored, np.int64),
-            column(size, np.int64),
-            column(more.get("codec", 0), np.uint8),
-            column(more.get("state", 0), np.uint8),
-            column(more.get("kind", 0), np.uint8),
-            column(more.get("shard", 0), np.int32),
-        )
+        codec, state, kind = (column(more.get(name, 0), np.uint8) for name in ("codec", "state", "kind"))
+        sizes, shard = (column(stored, np.int64), column(size, np.int64)), column(more.get("shard", 0), np.int32)
+        return ObjectColumns(rows, starts, stops, *sizes, codec, state, kind, shard)
 
     def places(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return start and stop; -1 for rows that are not kept."""
@@ -606,13 +598,10 @@ class ColumnObjects(Objects):
         columns: ObjectColumns,
         key_texts: Callable[[NDArray[np.int64]], list[str | None]],
         ref: Callable[[int], ObjectRef] | None = None,
-        fault: Callable[[int], str] = lambda row: "damaged",
-        record: Callable[[int], Span | None] = lambda row: None,
     ) -> None:
         self._columns = columns
         self._key_texts = key_texts
         self._made = ref or self._plain_ref
-        self._fault, self._record = fault, record
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -638,8 +627,7 @@ class ColumnObjects(Objects):
             codec=self.codecs[int(columns.codec[0])],
             state=state,
             kind=self.kinds[int(columns.kind[0])],
-            error=self._fault(row) if state is State.DAMAGED else "",
-            record=self._record(row) if state is State.DAMAGED else None,
+            error="damaged" if state is State.DAMAGED else "",
         )
 
 

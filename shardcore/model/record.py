@@ -113,7 +113,7 @@ class Record:
         self.fields = fields
         for field in fields:
             _check_byte_order(field)
-        self.dtype = np.dtype([(f.name, *_dtype_parts(f)) for f in fields])
+        self.dtype = np.dtype([(f.name, f.dtype) for f in fields])
         self.size = self.dtype.itemsize
         """Bytes of one record."""
 
@@ -313,10 +313,6 @@ def differences_table(layouts: Mapping[str, Record | Columns]) -> str:
 
 def _marked(field: Field) -> str:
     return f"`{field.name}`" if field.differs is None else f"`{field.name}` ≠"
-
-
-def _dtype_parts(field: Field) -> tuple[Any, ...]:
-    return (field.dtype[0], (field.dtype[1],)) if isinstance(field.dtype, tuple) else (field.dtype,)
 
 
 def _check_byte_order(field: Field) -> None:

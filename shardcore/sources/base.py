@@ -21,6 +21,15 @@ from shardcore.progress import check_stopped, context_value, stop_check
 T = TypeVar("T")
 
 
+@contextmanager
+def on_failure(undo: Callable[..., object], *arguments: object, **options: object) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        undo(*arguments, **options)
+        raise
+
+
 class ReadPriority(IntEnum):
     """Priority of a read; reads with lower values come first."""
 

@@ -22,7 +22,7 @@ from shardcore.errors import SourceChanged, SourceError, failed, reason_of, repo
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import check_stopped, context_value
-from shardcore.sources.base import Entry, Folder, Source, check_name
+from shardcore.sources.base import Entry, Folder, Source, check_name, on_failure
 from shardcore.system import is_link_entry, is_link_status, is_special_name, listed_name, open_file, read_at
 
 MOST_EXTENTS = 4096
@@ -65,15 +65,11 @@ class FileSource(Source):
         self._lock = threading.Lock()
         self._users = 1  # this source, and running reads; the last one closes the descriptor
         self._closed = False
-        try:
-            with reported_as(f"cannot open {self.uri}"):
-                status = os.fstat(self._descriptor)
-                if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)):
-                    raise SourceError(f"cannot open {self.uri}: not a regular file")
-                self.size = status.st_size or os.lseek(self._descriptor, 0, os.SEEK_END)
-        except BaseException:
-            self.close()
-            raise
+        with on_failure(self.close), reported_as(f"cannot open {self.uri}"):
+            status = os.fstat(self._descriptor)
+            if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)):
+                raise SourceError(f"cannot open {self.uri}: not a regular file")
+            self.size = status.st_size or os.lseek(self._descriptor, 0, os.SEEK_END)
         self.status = _identity(status)
         self._blocks = getattr(status, "st_blocks", None)
         self._absolute = self.path.absolute()
@@ -299,18 +295,13 @@ def open_side_file(path: str | Path, *, writable: bool = False, named: bool = Fa
         with reported_as(f"cannot open {path}"):
             return open(path, "rb")
     descriptor = open_at_once(Path(path), os.O_RDWR if writable else os.O_RDONLY, follow_links=False)
-    try:
+    with on_failure(os.close, descriptor), reported_as(f"cannot open {path}"):
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(mode):
             raise SourceError(f"cannot open {path}: not a regular file")
         return os.fdopen(descriptor, "r+b", 0) if writable else os.fdopen(descriptor, "rb", io.DEFAULT_BUFFER_SIZE)
-    except BaseException as error:
-        os.close(descriptor)
-        if isinstance(error, OSError):
-            raise failed(f"cannot open {path}", error) from error
-        raise
 
 
 def read_side_file(path: str | Path, most: int = -1, *, named: bool = False) -> bytes:

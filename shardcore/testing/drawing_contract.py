@@ -15,7 +15,6 @@ import pytest
 import shardcore
 from shardcore.errors import UsageError
 from shardcore.model.drawing import MOST_ITEMS, Control, ControlKind, Drawing, Sketch, Tone
-from shardcore.model.node import Node
 from shardcore.model.record import Columns, Record, differences_table, layout_table
 from shardcore.model.span import Span
 from shardcore.shards.shard import Shard
@@ -113,7 +112,7 @@ def check_span(shard: Shard, span: Span, what: str) -> None:
     if not span.size:
         return
     first, last = shard.explain(span.start, span.source), shard.explain(span.stop - 1, span.source)
-    within = _holds(first[-1], span)
+    within = first[-1].span.holds(span)
     assert within or any(node.span.start == span.start for node in first), f"{what}: {span} begins within {first[-1]}"
     assert within or any(node.span.stop == span.stop for node in last), f"{what}: {span} ends within {last[-1]}"
 
@@ -147,10 +146,6 @@ def wrong_values(control: Control) -> tuple[object, ...]:
     if control.kind is ControlKind.SWITCH:
         return ("perhaps",)
     return ("no such choice",) if control.kind is ControlKind.CHOICE else ()
-
-
-def _holds(node: Node, span: Span) -> bool:
-    return node.span.start <= span.start and span.stop <= node.span.stop
 
 
 def _neighbours(picture: Picture) -> Iterator[tuple[Text, Text]]:

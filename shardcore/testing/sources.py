@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
@@ -112,6 +112,30 @@ class CountingSource(BytesSource):
         return super()._read(start, stop)
 
 
+class _Watched(WrapperSource):
+    def __init__(
+        self, base: Source, folder: Folder | None, before: Callable[[Sequence[tuple[int, int]]], object]
+    ) -> None:
+        super().__init__(base)
+        self.folder, self._before = folder, before
+
+    def _read(self, start: int, stop: int) -> bytes:
+        self._before([(start, stop)])
+        return super()._read(start, stop)
+
+    def _read_first(self, count: int) -> bytes:
+        self._before([(0, min(count, self.size))])
+        return super()._read_first(count)
+
+    def _read_last(self, count: int) -> bytes:
+        self._before([(max(self.size - count, 0), self.size)])
+        return super()._read_last(count)
+
+    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        self._before(ranges)
+        return super()._read_many(ranges)
+
+
 class CountingFolder(Folder):
     """Folder that records the ranges `(name, start, stop)` read from its files, and counts listings."""
 
@@ -126,10 +150,10 @@ class CountingFolder(Folder):
         return self.base.list(prefix)
 
     def open(self, name: str) -> Source:
-        return _Counted(self.base.open(name), name, self)
+        return self._counted(name, self.base.open(name))
 
     def open_on_demand(self, name: str) -> Source:
-        return _Counted(self.base.open_on_demand(name), name, self)
+        return self._counted(name, self.base.open_on_demand(name))
 
     def folder(self, name: str) -> Folder:
         """Return a sub-folder; reads in it are not recorded."""
@@ -138,29 +162,8 @@ class CountingFolder(Folder):
     def parent(self) -> Folder | None:
         return self.base.parent()
 
-
-class _Counted(WrapperSource):
-    def __init__(self, base: Source, name: str, folder: CountingFolder) -> None:
-        super().__init__(base)
-        self.folder = folder
-        self._path = name
-        self._kept = folder.ranges
-
-    def _read(self, start: int, stop: int) -> bytes:
-        self._kept.append((self._path, start, stop))
-        return super()._read(start, stop)
-
-    def _read_first(self, count: int) -> bytes:
-        self._kept.append((self._path, 0, min(count, self.size)))
-        return super()._read_first(count)
-
-    def _read_last(self, count: int) -> bytes:
-        self._kept.append((self._path, max(self.size - count, 0), self.size))
-        return super()._read_last(count)
-
-    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        self._kept += [(self._path, start, stop) for start, stop in ranges]
-        return super()._read_many(ranges)
+    def _counted(self, name: str, source: Source) -> Source:
+        return _Watched(source, self, lambda ranges: self.ranges.extend((name, *one) for one in ranges))
 
 
 class MemoryFolder(Folder):
@@ -215,29 +218,12 @@ class LossyConnection:
             self.requests += 1
 
 
-class LossySource(WrapperSource):
+class LossySource(_Watched):
     """Source read through a `LossyConnection`, as are the files beside it."""
 
     def __init__(self, base: Source, line: LossyConnection) -> None:
-        super().__init__(base)
-        self._line = line
-        self.folder = None if base.folder is None else LossyFolder(base.folder, line)
-
-    def _read(self, start: int, stop: int) -> bytes:
-        self._line.request()
-        return super()._read(start, stop)
-
-    def _read_first(self, count: int) -> bytes:
-        self._line.request()
-        return super()._read_first(count)
-
-    def _read_last(self, count: int) -> bytes:
-        self._line.request()
-        return super()._read_last(count)
-
-    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        self._line.request()
-        return super()._read_many(ranges)
+        folder = None if base.folder is None else LossyFolder(base.folder, line)
+        super().__init__(base, folder, lambda _: line.request())
 
 
 class LossyFolder(Folder):

@@ -66,11 +66,11 @@ class WriterContract:
         """Return the content of the object that was added as number `row`; `add` returned its key."""
         return shard.read(shard.find(key))
 
-    def fill(self, writer: Writer) -> list[str]:
-        """Add all objects; return their keys."""
-        return [writer.add(key, data, **self.facts(row)) for row, (key, data) in enumerate(self.objects())]
+    def fill(self, writer: Writer, given: Callable[[int, bytes], Any] = lambda _, data: data) -> list[str]:
+        """Add all objects, each as `given` makes of its number and content; return their keys."""
+        return [writer.add(key, given(row, data), **self.facts(row)) for row, (key, data) in enumerate(self.objects())]
 
-    def written(self, target: Path) -> Plan:
+    def written(self, target: Path | None) -> Plan:
         """Write the objects; return the plan that the writer had before `finish`."""
         with self.created(target) as writer:
             self.fill(writer)
@@ -123,11 +123,9 @@ class WriterContract:
         written = {file.path: (file.size, file.objects) for file in writer.written}
         root = target if self.suffix.endswith("/") else tmp_path
         assert {root / f.name: f.size for f in plan.files} == {path: size for path, (size, _) in written.items()}
-        with self.created(None) as planner:
-            self.fill(planner)
-            for only_planned, planned in zip(planner.plan().files, plan.files, strict=True):
-                assert (only_planned.size, only_planned.sections) == (planned.size, planned.sections)
-                assert _refs(only_planned) == _refs(planned)
+        for only_planned, planned in zip(self.written(None).files, plan.files, strict=True):
+            assert (only_planned.size, only_planned.sections) == (planned.size, planned.sections)
+            assert _refs(only_planned) == _refs(planned)
         self.check_plan(plan, root, writer)
 
     def check_plan(self, plan: Plan, root: Path, writer: Writer) -> None:
@@ -146,12 +144,9 @@ class WriterContract:
 
     def test_a_plan_from_sizes_is_near(self) -> None:
         """A plan from sizes alone has the same files as one from contents; sizes are exact or marked as estimates."""
+        plan = self.written(None)
         with self.created(None) as writer:
-            self.fill(writer)
-            plan = writer.plan()
-        with self.created(None) as writer:
-            for row, (key, data) in enumerate(self.objects()):
-                writer.add(key, Sized(len(data)), **self.facts(row))
+            self.fill(writer, lambda _, data: Sized(len(data)))
             estimate = writer.plan()
         if estimate.exact:
             assert [(f.name, f.size, f.sections) for f in estimate.files] == [
@@ -189,10 +184,7 @@ class WriterContract:
 
     def _fill_streams(self, writer: Writer) -> list[str]:
         kinds: tuple[Callable[[bytes], Any], ...] = (io.BytesIO, _pieces, bytearray, memoryview)
-        return [
-            writer.add(key, kinds[row % len(kinds)](data), **self.facts(row))
-            for row, (key, data) in enumerate(self.objects())
-        ]
+        return self.fill(writer, lambda row, data: kinds[row % len(kinds)](data))
 
     def test_no_objects_are_a_shard(self, tmp_path: Path) -> None:
         """A writer without objects writes an empty shard, or raises an error with the reason."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from bisect import insort
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import Enum
 from functools import partial
+from operator import attrgetter
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Protocol, TypeVar
 
@@ -422,10 +424,7 @@ class Documents(QObject):
         self._begin()
 
     def _add(self, document: Document) -> None:
-        at = len(self.all)
-        while at and self.all[at - 1].number > document.number:
-            at -= 1
-        self.all.insert(at, document)
+        insort(self.all, document, key=attrgetter("number"))
 
     def _begin(self) -> None:
         document, shard = self.current, self.current.shard

@@ -21,6 +21,7 @@ from shardcore.operations.extraction.names import HEAD, MAGICS, ending_of
 from shardcore.operations.extraction.selection import outer_kinds, rows_in_file_order
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import bounded
+from shardcore.sources.base import on_failure
 from shardscope.session.object_rows import RowRanges, exact_sum
 from shardscope.session.open_request import OpenRequest
 
@@ -346,7 +347,7 @@ def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> 
     """Open the shard a second time. Raises `SourceChanged` if the file has changed."""
     request = wanted.request.with_deleted() if deleted else wanted.request
     opened = request.open(progress)
-    try:
+    with on_failure(opened.close):
         before, now = wanted.shard.source, opened.source
         if before is not None and now is not None and before.identity != now.identity:
             raise SourceChanged(f"{wanted.request.name} was changed: reload it first")
@@ -355,7 +356,4 @@ def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> 
         if wanted.shard.loaded and len(wanted.shard.objects) != len(opened.objects):
             # The rows of a data set are numbered through all of its shards.
             raise SourceChanged(f"{wanted.request.name} now has other objects: reload it first")
-    except BaseException:
-        opened.close()
-        raise
     return opened

@@ -33,6 +33,7 @@ from shardcore.model.inside_path import (
 from shardcore.operations.recover import Salvage, salvage
 from shardcore.progress import Progress
 from shardcore.shards.opening import chosen_address, path_inside
+from shardcore.sources.base import on_failure
 from shardcore.sources.location import source_of
 from shardcore.sources.patched_source import Change, PatchedSource
 from shardcore.sources.remote.address import is_address, parse_address, plain_address, shown_address
@@ -180,11 +181,8 @@ class OpenRequest:
         if isinstance(base, Folder):
             base.close()
             raise UsageError("a folder has no bytes to change: open one of its files")
-        try:
+        with on_failure(base.close):
             return PatchedSource(base, self.changes, expects=self.expects)
-        except BaseException:
-            base.close()
-            raise
 
 
 def listed_members(shard: DataSet) -> tuple[Member, ...]:

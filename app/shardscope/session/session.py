@@ -160,12 +160,8 @@ class Session(QObject):
             self.selector.resolve_again()
 
     def _announce(self) -> None:
-        self.index.announce()
-        self.watch.announce()
-        self.verification.announce()
-        self.selector.announce()
-        self.references.announce()
-        self.lookup.announce()
+        for part in (self.index, self.watch, self.verification, self.selector, self.references, self.lookup):
+            part.announce()
 
     def show_typed(self, shard: Shard | None) -> None:
         """Make jobs read a shard with bytes that are being typed; None returns to the file. Views are refreshed."""

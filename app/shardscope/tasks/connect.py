@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -40,7 +40,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.form import FieldForm
-from shardscope.tasks.task_dialog import Role, TaskDialog
+from shardscope.tasks.task_dialog import Role, Task, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay, made
@@ -66,7 +66,7 @@ class LoginChoice(QWidget):
     def __init__(self, options: RemoteOptions | None, parent: QWidget) -> None:
         super().__init__(parent)
         self._wanted = ""
-        self.profile = made(QComboBox(self), "profile")
+        self.profile = made(QComboBox(self), "profile", activated=self._edited)
         hidden, secret = QLineEdit.EchoMode.Password, self.tr("Kept in memory until Shardscope quits; never stored")
         self.access_key = made(QLineEdit(self), "accessKey")
         self.secret_key = made(QLineEdit(self), "secretKey", echoMode=hidden, toolTip=secret)
@@ -78,8 +78,7 @@ class LoginChoice(QWidget):
         for field in self._keys:
             field.textEdited.connect(self._edited)
             field.textChanged.connect(lambda _: self.changed.emit())
-        about = plain_label(self.tr("Requests are not signed: for public data."), wrap=True)
-        about.setForegroundRole(about.palette().ColorRole.PlaceholderText)
+        about = plain_label(self.tr("Requests are not signed: for public data."), wrap=True, quiet=True)
         about.setAlignment(Qt.AlignmentFlag.AlignTop)
         kinds = (
             (LoginKind.ANONYMOUS, self.tr("A&nonymous"), about),
@@ -91,7 +90,6 @@ class LoginChoice(QWidget):
         for _, _, page in kinds:
             self.pages.addWidget(page)
         self.buttons = {who: QRadioButton(text, self) for who, text, _ in kinds}
-        self.profile.activated.connect(self._edited)
         for button in self.buttons.values():
             button.toggled.connect(self._choose)
             button.clicked.connect(self._edited)
@@ -275,12 +273,11 @@ class AddressDialog(TaskDialog):
         self.layer.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.understood = made(Elided(greedy=True, parent=self), "understood")
         self.allowed = made(WrapText(lines=3), "allowed")
-        self.endpoint = made(QComboBox(self), "endpoint", editable=True)
+        self.endpoint = made(QComboBox(self), "endpoint", editable=True, activated=self._preset)
         usual, *known = ((one.name, one.url) for one in ENDPOINTS)
         used = [(url, url) for url in self._connections.endpoints if url not in {one.url for one in ENDPOINTS}]
         for name, url in (usual, *used, *known):
             self.endpoint.addItem(name, url)
-        self.endpoint.activated.connect(self._preset)
         if (line := self.endpoint.lineEdit()) is not None:
             line.setAccessibleName(self.tr("Endpoint"))
             line.textEdited.connect(lambda _: self._endpoint_edited())
@@ -346,8 +343,7 @@ class AddressDialog(TaskDialog):
             self._form.setRowVisible(part, signed or parsed is None)
         problem = self._problem(parsed)
         self.understood.set_text(f"✖ {problem}" if problem else self._described(parsed))
-        colours = theme.of(self)
-        self.understood.setStyleSheet(f"color: {(colours.error if problem else colours.muted).name()};")
+        theme.write_in(self.understood, "error" if problem else "muted")
         self._fill_saved(parsed)
         fine = parsed is not None and not problem and (self.who.complete or not signed)
         for button in (self.open_button, self.test):
@@ -445,15 +441,13 @@ class AddressDialog(TaskDialog):
         self.accept()
 
 
-class ConnectTask(QObject):
+class ConnectTask(Task):
     """Shows the address dialog; saves connection options of opened addresses, without credentials."""
 
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
-        super().__init__(window)
-        self._session = session
+        super().__init__(session, window)
         self._settings = settings
-        self._window = window
-        self.agreeing = FetchQuestion(session, settings, window)
+        FetchQuestion(session, settings, window)
         self.connections = Connections(settings.connections)
         session.documents.reach = self.connections.connection_for
         session.opened.connect(self._opened)
@@ -496,14 +490,14 @@ class ConnectTask(QObject):
             self._settings.connections = self.connections.kept
 
 
-class FetchQuestion(QObject):
+class FetchQuestion(Task):
     """Shows the confirmations that the session requests, one at a time; closes them with the file."""
 
+    _question: QMessageBox | None = None
+
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
-        super().__init__(window)
+        super().__init__(session, window)
         self._settings = settings
-        self._window = window
-        self._question: QMessageBox | None = None
         session.costly.connect(self.ask)
         session.documents.untrusted.connect(self.ask_store)
         session.closed.connect(self._drop)

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled
 from shardcore.dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import path_of
 from shardscope.widgets.fonts import LARGE
-from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.layouts import grid_in, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 
 ASK = "ask"
@@ -177,7 +177,7 @@ class ExtractDialog(TaskDialog):
         self.left_out.setVisible(found.unused > 0)
         text = plural(found.deleted, "tombstoned object")
         self.warning.setText(self.tr("{0}: deleted on request, but still stored").format(text))
-        self.warning.setStyleSheet(f"color: {theme.of(self).warning.name()};")
+        theme.write_in(self.warning, "warning")
         lines = [shown(cut_middle(str(Path(self.folder.name) / name), 64)) for name in found.examples]
         self.examples.setText("\n".join([*lines, "", "", ""][:3]))
         self.examples.setToolTip(tip("\n".join(str(self.folder / name) for name in found.examples)))
@@ -208,20 +208,16 @@ class ExtractDialog(TaskDialog):
         where = Elided(greedy=True, parent=page)
         where.setText(self.tr("in {0}").format(shown(cut_middle(str(self.folder), 70))))
         where.setToolTip(tip(str(self.folder)))
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(14)
-        grid.setVerticalSpacing(8)
+        grid = grid_in(None, 14, 8, (0, 8, 0, 0))
         grid.setColumnStretch(1, 1)
-        grid.setContentsMargins(0, 8, 0, 0)
         self.answers: dict[Conflict, QPushButton] = {}
         for row, (policy, (words, doc)) in enumerate(ANSWERS.items()):
             button = self.answers[policy] = made(QPushButton(words), f"conflict_{policy}", accessibleDescription=doc)
             button.clicked.connect(lambda _, policy=policy: self._answered(policy))
             grid.addWidget(button, row, 0)
             grid.addWidget(QLabel(doc), row, 1)
-        self.back, cancel = QPushButton(self.tr("Ba&ck")), QPushButton(self.tr("Cancel"))
-        self.back.clicked.connect(self._show_choices)
-        cancel.clicked.connect(self.reject)
+        self.back = made(QPushButton(self.tr("Ba&ck")), clicked=self._show_choices)
+        cancel = made(QPushButton(self.tr("Cancel")), clicked=self.reject)
         title, foot = plain_label(text, size=LARGE, bold=True, wrap=True), lay(QHBoxLayout(), self.back, 1, cancel)
         lay(QVBoxLayout(page), title, where, grid, 1, foot, margins=PAGE_MARGINS, spacing=10)
         return page

@@ -7,7 +7,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, QObject, QSize
+from PySide6.QtCore import QModelIndex, QSize
 from PySide6.QtWidgets import QDialogButtonBox, QLayout, QLineEdit, QMenu, QWidget
 
 from shardcore import Cancelled, KeyHit, find_in
@@ -20,7 +20,7 @@ from shardscope.session.selection import main_span
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.form import FieldForm, FolderBox, side_button
-from shardscope.tasks.task_dialog import TaskDialog, thin_progress
+from shardscope.tasks.task_dialog import Task, TaskDialog, thin_progress
 from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.layouts import made
@@ -77,12 +77,11 @@ class FindKeyDialog(TaskDialog):
         self._found: deque[KeyHit] = deque()
         ref, request = session.selection.ref, session.request
         key = (ref.key if ref is not None and ref.key else session.lookup.walk.key) or ""
-        self.key = made(QLineEdit(key, self), "findKey", placeholderText=self.tr("Key, as text"))
-        self.key.setFont(theme.fixed_font())
+        hint, mono = self.tr("Key, as text"), theme.fixed_font()
+        self.key = made(QLineEdit(key, self), "findKey", placeholderText=hint, font=mono)
         here = [] if not request.uri or request.is_remote else [str(Path(request.uri).absolute().parent)]
         folders = list(dict.fromkeys([*here, *settings.searched_folders]))
-        self.where = FolderBox(folders, self.tr("Choose the folder to search"), characters=30)
-        self.where.setObjectName("findKeyFolder")
+        self.where = made(FolderBox(folders, self.tr("Choose the folder to search"), characters=30), "findKeyFolder")
         # Return opens the current row, so no button is the default.
         self.start = side_button(self.tr("&Find"), self._start, "findKeyStart")
         self.progress = thin_progress(self.tr("Progress of the search"))
@@ -214,13 +213,12 @@ class FindKeyDialog(TaskDialog):
         return context_menu(self, ((self.tr("&Open"), partial(self._open_hit, hit)), None, copy))
 
 
-class FindKeyTask(QObject):
+class FindKeyTask(Task):
+    dialog: FindKeyDialog | None = None
+
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
-        super().__init__(window)
-        self._session = session
+        super().__init__(session, window)
         self._settings = settings
-        self._window = window
-        self.dialog: FindKeyDialog | None = None
 
     def ask(self) -> FindKeyDialog:
         if self.dialog is None:

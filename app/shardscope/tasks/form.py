@@ -55,12 +55,11 @@ class OptionField(QWidget):
         self.option = option
         self.on: Any = True
         self.title = title or option.name.replace("_", " ").capitalize()
-        made(self, f"option_{option.name}", toolTip=option.help)
+        made(self, f"option_{option.name}", toolTip=option.help, changed=self.check)
         self.wrong = made(Elided(greedy=True), f"wrong_{option.name}")
         self.wrong.setFont(sized(self.wrong.font(), SMALL))
         self._about: QLabel | None = None
         self._rejected: tuple[str, Any] = ("", None)
-        self.changed.connect(self.check)
 
     def value(self) -> Any:
         """Return the value entered; None for the default."""
@@ -89,13 +88,13 @@ class OptionField(QWidget):
         if self._about is not None:
             self._about.setHidden(bool(wrong))
         self.wrong.setVisible(bool(wrong) or (self.option.type not in _NEVER_WRONG and self._about is None))
-        self.wrong.setStyleSheet(f"color: {theme.of(self).error.name()};")
+        theme.write_in(self.wrong, "error")
         self.setAccessibleDescription(wrong or self.option.help)
 
     def explain(self) -> None:
         # Below the field; an error takes its place.
         about = self._about = small_label(self.option.help, f"about_{self.option.name}")
-        about.setStyleSheet(f"color: {theme.of(self).muted.name()};")
+        theme.write_in(about, "muted")
         keep_room(about)
         self._below.addWidget(about, 0, 0)
         self.check()
@@ -151,9 +150,8 @@ class FlagField(OptionField):
     def __init__(self, option: Option, given: Any = None, title: str = "", *, helped: bool = False) -> None:
         super().__init__(option, title)
         words, spoken = ("", option.name) if helped else (title or option.help.rstrip("."), "")
-        self.box = made(TickBox(words), accessibleName=spoken, toolTip=option.help)
-        self.box.setChecked(bool(option.default if given is None else given))
-        self.box.toggled.connect(self.changed)
+        value = bool(option.default if given is None else given)
+        self.box = made(TickBox(words), accessibleName=spoken, toolTip=option.help, checked=value, toggled=self.changed)
         self.title = self.title if helped else ""
         self._hold(self.box)
 
@@ -235,10 +233,8 @@ class JsonField(OptionField):
         self.evidence.setVisible(bool(evidence))
         hint = self.tr("Optional. By default read from the file or its info")
         self.editor = made(QPlainTextEdit(self._shown), accessibleName=self.title, placeholderText=hint)
-        self.editor.setFont(theme.fixed_font())
-        self.editor.setTabChangesFocus(True)
+        made(self.editor, font=theme.fixed_font(), tabChangesFocus=True, textChanged=self.changed)
         self.editor.setMinimumHeight(self.editor.fontMetrics().lineSpacing() * 5 + 16)
-        self.editor.textChanged.connect(self.changed)
         self._hold(self.evidence, self.editor, upright=True)
         self.setFocusProxy(self.editor)
 
@@ -431,9 +427,7 @@ def small_label(text: str, name: str = "") -> QLabel:
 
 def side_button(words: str, slot: Callable[[], object], name: str = "", doc: str = "") -> QPushButton:
     """Return a button for a place beside a field; Return does not press it."""
-    button = made(QPushButton(words), name, autoDefault=False, toolTip=doc)
-    button.clicked.connect(lambda _: slot())
-    return button
+    return made(QPushButton(words), name, autoDefault=False, toolTip=doc, clicked=lambda _: slot())
 
 
 def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushButton:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import chain, count
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QDialogButtonBox, QWidget
 
 from shardcore import SourceError
@@ -19,10 +19,11 @@ from shardscope.session.display_text import cut_middle, error_text, grouped, pac
 from shardscope.session.jobs import Job, Pool
 from shardscope.session.session import Session
 from shardscope.tasks.form import switch
-from shardscope.tasks.task_dialog import TaskDialog, thin_progress
+from shardscope.tasks.task_dialog import Task, TaskDialog, thin_progress
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.playback import show_progress
 from shardscope.widgets.table import Column, RowTable, TableModel
@@ -66,11 +67,8 @@ class RecoverDialog(TaskDialog):
         self.progress.setRange(0, 0)
         self.model = TableModel(self, COLUMNS)
         self.rows = RowTable(self.model, self, "salvageRows", self.tr("Recovered objects"), self._chosen)
-        self.raw = switch(Recover, "raw", "b")
-        self.raw.changed.connect(lambda: self.run(None))
-        self.raw.hide()
-        self.take = self.add_button(self.tr("&Extract to a folder…"), self._ask_folder)
-        self.take.setEnabled(False)
+        self.raw = made(switch(Recover, "raw", "b"), changed=lambda: self.run(None), visible=False)
+        self.take = made(self.add_button(self.tr("&Extract to a folder…"), self._ask_folder), enabled=False)
         self.job: Job | None = None
         self.hide_button = self.add_button(self.tr("Run in &background"), self.run_in_background)
         self.retry = self.add_button(self.tr("&Retry"), lambda: self.run(None), name="salvageRetry")
@@ -172,21 +170,16 @@ class RecoverDialog(TaskDialog):
 
     def _show_title(self, text: str, tone: str) -> None:
         self.title.setText(shown_lines(text))
-        self.title.setStyleSheet(f"color: {getattr(theme.of(self), tone).name()};")
+        theme.write_in(self.title, tone)
 
     def _chosen(self, row: int) -> None:
         if spans := self.model.things[row].spans:
             self.session.select_span(spans[0])
 
 
-class RecoverTask(QObject):
+class RecoverTask(Task):
     written = Signal(Salvage)
-
-    def __init__(self, session: Session, window: QWidget) -> None:
-        super().__init__(window)
-        self._session = session
-        self._window = window
-        self.sheet: RecoverDialog | None = None
+    sheet: RecoverDialog | None = None
 
     def ask(self) -> RecoverDialog | None:
         shard = self._session.shard

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFont, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
@@ -71,7 +71,7 @@ class TaskDialog(QDialog):
         self.is_closed = False
         self._checks: set[str] = set()
         self._soon = Debounce(self, self.preview, TYPING_MILLISECONDS)
-        made(self, self.name, windowTitle=self.tr(self.words))
+        made(self, self.name, windowTitle=self.tr(self.words), finished=lambda _: self._end())
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if self.modal:
             self.setWindowModality(Qt.WindowModality.WindowModal)
@@ -80,7 +80,6 @@ class TaskDialog(QDialog):
         self.buttons = QDialogButtonBox(self)
         self.pages = QStackedWidget(self)
         lay(QVBoxLayout(self), self.pages)
-        self.finished.connect(lambda _: self._end())
         if self.of_file:
             session.closed.connect(self.close_with_file)
 
@@ -119,11 +118,10 @@ class TaskDialog(QDialog):
         return button
 
     def add_close(self, kind: QDialogButtonBox.StandardButton = QDialogButtonBox.StandardButton.Cancel) -> None:
-        button = made(self.buttons.addButton(kind), autoDefault=False)
+        button = made(self.buttons.addButton(kind), autoDefault=False, clicked=lambda _: self.reject())
         if kind is QDialogButtonBox.StandardButton.Close:
             # A list that has the keyboard keeps Escape from the dialog.
             button.setShortcut(QKeySequence(Qt.Key.Key_Escape))
-        button.clicked.connect(lambda _: self.reject())
 
     def show_message(self, text: str, tone: str = "muted") -> None:
         self.message.set_text(text)
@@ -266,21 +264,22 @@ def thin_progress(spoken: str) -> QProgressBar:
     return bar
 
 
+class Task(QObject):
+    def __init__(self, session: Session, window: QWidget) -> None:
+        super().__init__(window)
+        self._session, self._window = session, window
+
+
 class ProgressPage(QWidget):
     """Progress of a job that continues without the dialog, which `hide` hides or closes."""
 
     def __init__(
-        self,
-        dialog: TaskDialog,
-        title: str,
-        job: Job,
-        hide: Callable[[], object],
-        words: Callable[[], str] = lambda: "",
+        self, dialog: TaskDialog, job: Job, hide: Callable[[], object], title: str = "", words: Callable[[], str] = str
     ) -> None:
         super().__init__(dialog)
-        self._job, self._words = job, words
         self.setObjectName("writingPage")
-        self.title = large_elided(title, self)
+        self._job, self._words = job, words
+        self.title = large_elided(title or job.title, self)
         self.bar = made(QProgressBar(self), "writingBar", accessibleName=self.tr("Progress"), textVisible=False)
         self.state = plain_label("", "writingState")
         buttons = QDialogButtonBox(self)
@@ -308,13 +307,11 @@ class ResultPage(QWidget):
         self.setObjectName("resultPage")
         self.title = large_elided(title, self)
         self.verified = WrapText(verdict, tone=tone)
-        self.text = WrapText(text)
-        self.text.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.text = made(WrapText(text), focusPolicy=Qt.FocusPolicy.StrongFocus)
         inner = QWidget(self)
         lay(QVBoxLayout(inner), self.verified, self.text, 1, spacing=10)
         area = scrolled(inner, "resultArea", self.tr("Summary"), self)
-        self.button = made(QPushButton(self.tr("&Close"), self), "resultClose")
-        self.button.clicked.connect(dialog.accept)
+        self.button = made(QPushButton(self.tr("&Close"), self), "resultClose", clicked=dialog.accept)
         self._buttons = buttons = QDialogButtonBox(self)
         buttons.addButton(self.button, Role.AcceptRole)
         lay(QVBoxLayout(self), self.title, (area, 1), buttons, margins=PAGE_MARGINS, spacing=10)

@@ -163,7 +163,7 @@ class JobDialog(TaskDialog):
         if job is not self.job or self.outcome is not None:
             return
         if job in self.session.jobs.open_jobs:
-            self.progress = self.progress or ProgressPage(self, job.title, job, self.reject)
+            self.progress = self.progress or ProgressPage(self, job, self.reject)
             return
         verdict, tone = f"{SIGNS[job.state]} {job.state.value} · {_time_text(job)}", _TONES.get(job.state, "muted")
         text = "\n".join(filter(None, (_result_text(job), job.details)))
@@ -255,8 +255,7 @@ class JobList(QWidget):
 class Transfers(QSplitter):
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("activity")
-        self.setHandleWidth(1)
+        made(self, "activity", handleWidth=1)
         self.jobs = JobList(session, self)
         self.model = self.jobs.model
         self.request_log = RequestLogPanel(session, settings, self)

@@ -32,13 +32,11 @@ class HitModel(TableModel):
     """Entries are indices into `hits`; fields are added by `set_paths`."""
 
     def __init__(self) -> None:
-        super().__init__(
-            None,
-            (
-                Column("Offset", lambda hit: offset_words(int(self.hits.offsets[hit])), number=True),
-                Column("Encoding", lambda hit: self.hits.pattern(hit).name, 80),
-                Column("Field", lambda hit: self.paths.get(hit, ""), 120, stretched=True),
-            ),
+        super().__init__()
+        self.columns = (
+            Column("Offset", lambda hit: offset_words(int(self.hits.offsets[hit])), number=True),
+            Column("Encoding", lambda hit: self.hits.pattern(hit).name, 80),
+            Column("Field", lambda hit: self.paths.get(hit, ""), 120, stretched=True),
         )
         self.hits = HitList()
         self.paths: dict[int, str] = {}

@@ -46,22 +46,17 @@ class NoteDialog(QDialog):
         self._span = span
         where = Elided(greedy=True, parent=self)
         where.set_text("  ·  ".join(part for part in (span_words(span), place) if part))
-        self.field = QPlainTextEdit(self)
-        self.field.setObjectName("noteText")
-        self.field.setAccessibleName(self.tr("Text of the note"))
-        self.field.setPlaceholderText(self.tr("Text (empty: a bookmark)"))
+        spoken, hint = self.tr("Text of the note"), self.tr("Text (empty: a bookmark)")
+        self.field = made(QPlainTextEdit(text, self), "noteText", accessibleName=spoken, placeholderText=hint)
         self.field.setTabChangesFocus(True)
-        self.field.setPlainText(text)
         # Selected text would be replaced by the first key.
         self.field.moveCursor(QTextCursor.MoveOperation.End)
         self.field.textChanged.connect(self._limit)
         self.limit = plain_label("")
-        self.buttons = QDialogButtonBox(self)
+        self.buttons = made(QDialogButtonBox(self), accepted=self.accept, rejected=self.reject)
         self.save = self.buttons.addButton(self.tr("&Save"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.save.setToolTip(self.tr("Ctrl+Return"))
         self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
-        self.buttons.accepted.connect(self.accept)
-        self.buttons.rejected.connect(self.reject)
         self.field.installEventFilter(self)
         parts = where, self.field, self.limit, self.buttons
         lay(QVBoxLayout(self), *parts, margins=(16, 12, 16, 12), spacing=8)
@@ -93,27 +88,25 @@ class NoteModel(TableModel):
     things: tuple[Note, ...] = ()
 
     def __init__(self) -> None:
-        super().__init__(
-            None,
-            (
-                Column("Offset", lambda note: offset_words(note.span.start), number=True, key=_first_byte),
-                Column("Size", lambda note: f"{note.span.size:,}", number=True, key=lambda note: note.span.size),
-                Column(
-                    "Field",
-                    lambda note: " › ".join(map(cut_middle, self._place(note))),
-                    140,
-                    tip=lambda note: " › ".join(self._place(note)),
-                    key=self._place,
-                ),
-                Column(
-                    "Note",
-                    self._label,
-                    260,
-                    tip=lambda note: "\n".join(part for part in (note.text, note.created) if part),
-                    spoken=lambda note: note.text or self.tr(BOOKMARK),
-                    key=lambda note: note.text.casefold(),
-                    stretched=True,
-                ),
+        super().__init__()
+        self.columns = (
+            Column("Offset", lambda note: offset_words(note.span.start), number=True, key=_first_byte),
+            Column("Size", lambda note: f"{note.span.size:,}", number=True, key=lambda note: note.span.size),
+            Column(
+                "Field",
+                lambda note: " › ".join(map(cut_middle, self._place(note))),
+                140,
+                tip=lambda note: " › ".join(self._place(note)),
+                key=self._place,
+            ),
+            Column(
+                "Note",
+                self._label,
+                260,
+                tip=lambda note: "\n".join(part for part in (note.text, note.created) if part),
+                spoken=lambda note: note.text or self.tr(BOOKMARK),
+                key=lambda note: note.text.casefold(),
+                stretched=True,
             ),
         )
         self._places: dict[Span, str] = {}

@@ -44,7 +44,7 @@ from shardcore.dataclasses import dataclass
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural, shell_line, shown, typed
 from shardcore.shards.registry import all_formats
-from shardcore.sources.base import Entry
+from shardcore.sources.base import Entry, on_failure
 from shardcore.sources.location import folder_of
 from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.teaching import resource_paths
@@ -63,7 +63,7 @@ from shardscope.widgets.layouts import grid_in, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.sample_names import sample_title
 from shardscope.widgets.scroll_area import ScrollArea
-from shardscope.widgets.table import Index, context_menu
+from shardscope.widgets.table import LEFT, Index, context_menu
 
 # --- the list ---
 
@@ -201,14 +201,13 @@ class PlaceDelegate(QStyledItemDelegate):
         half = inside.height() // 2
         below = f"✖ {problem}" if problem else shown(model.detail(place))
         painter.setFont(option.font)
-        flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for y, text, colour in (
             (inside.y(), shown(place.title), colours.text),
             (inside.y() + half, below, colours.error if problem else colours.muted),
         ):
             painter.setPen(strong or colour)
             line = QRect(inside.x(), y, inside.width(), half)
-            painter.drawText(line, flags, cut_text(metrics, text, inside.width()))
+            painter.drawText(line, LEFT, cut_text(metrics, text, inside.width()))
         painter.restore()
 
 
@@ -218,9 +217,7 @@ class PlaceList(QListView):
     def __init__(self, model: PlaceModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         made(self, "placeList", accessibleName=self.tr("Places"), frameShape=QFrame.Shape.NoFrame)
-        self.setUniformItemSizes(True)
-        self.setMouseTracking(True)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        made(self, uniformItemSizes=True, mouseTracking=True, editTriggers=QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setItemDelegate(PlaceDelegate(self))
@@ -291,14 +288,11 @@ class FolderBrowser(QObject):
             if folder is not None and pages is not None:
                 return folder, pages, next(pages, None)
             made = folder_of(uri, way)
-            try:
+            with on_failure(made.close):
                 if not made.listable:
                     raise SourceError("web servers do not list files")
                 begun = made.pages()
                 return made, begun, next(begun, None)
-            except BaseException:
-                made.close()
-                raise
 
         def done(found: _Page | None, error: BaseException | None) -> None:
             if found is None:
@@ -362,15 +356,12 @@ class PlacesPanel(QWidget):
         about, hint = self.tr("Filter places"), self.tr("Filter by name")
         self.filter = made(QLineEdit(self), accessibleName=about, placeholderText=hint, clearButtonEnabled=True)
         self.model = PlaceModel(self)
-        self.list = PlaceList(self.model, self)
-        self.note = plain_label("", wrap=True)
+        self.list = made(PlaceList(self.model, self), contextMenuPolicy=Qt.ContextMenuPolicy.CustomContextMenu)
+        self.note = made(plain_label("", wrap=True, quiet=True), accessibleName=self.tr("Number of places"))
         self.note.setContentsMargins(10, 4, 10, 4)
-        self.note.setForegroundRole(self.note.palette().ColorRole.PlaceholderText)
-        self.note.setAccessibleName(self.tr("Number of places"))
         head = lay(QHBoxLayout(), self.groups, (self.filter, 1), margins=(8, 6, 8, 6), spacing=6)
         lay(QVBoxLayout(self), head, (self.list, 1), self.note)
         self.setFocusProxy(self.list)
-        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         for signal, slot in (
             (self.groups.currentIndexChanged, lambda _: self._refill()),
             (self.filter.textChanged, self._filter_changed),

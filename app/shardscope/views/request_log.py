@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QModelIndex, QObject, QRectF, QSize, QTimer
-from PySide6.QtGui import QActionGroup, QColor, QHideEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QActionGroup, QHideEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QStyle, QStyleOptionViewItem, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import RequestLog, SectionRole, Shard, Span
@@ -111,19 +110,17 @@ class RequestLogModel(TableModel):
     things: npt.NDArray[np.int64]
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(
-            parent,
-            (
-                Column("Purpose", lambda number: self._record(number).purpose.value, tip=self._details),
-                Column("Range", self._place, 190, tip=self._details, stretched=True),
-                Column("Bytes", self._size, number=True, tip=self._details),
-                Column(
-                    "Response",
-                    lambda number: answer_text(self._record(number)),
-                    tip=self._details,
-                    spoken=lambda number: f"{answer_text(self._record(number))}, {self._lasted(number)}",
-                    look=self._coloured,
-                ),
+        super().__init__(parent)
+        self.columns = (
+            Column("Purpose", lambda number: self._record(number).purpose.value, tip=self._details),
+            Column("Range", self._place, 190, tip=self._details, stretched=True),
+            Column("Bytes", self._size, number=True, tip=self._details),
+            Column(
+                "Response",
+                lambda number: answer_text(self._record(number)),
+                tip=self._details,
+                spoken=lambda number: f"{answer_text(self._record(number))}, {self._lasted(number)}",
+                look=self._coloured,
             ),
         )
         self._hits = False
@@ -228,17 +225,15 @@ def answer_text(record: Request) -> str:
     return f"✖ {text}{again}" if record.error else f"{text}{again}"
 
 
-SECTIONS: Mapping[ReadPurpose, SectionRole] = MappingProxyType(
-    {
-        ReadPurpose.HEAD: SectionRole.HEADER,
-        ReadPurpose.FOOTER: SectionRole.FOOTER,
-        ReadPurpose.INDEX: SectionRole.INDEX,
-        ReadPurpose.LOOKUP: SectionRole.LOOKUP,
-        ReadPurpose.PAYLOAD: SectionRole.DATA,
-        ReadPurpose.LISTING: SectionRole.METADATA,
-        ReadPurpose.PROBE: SectionRole.UNKNOWN,
-    }
-)
+SECTIONS: Mapping[ReadPurpose, SectionRole] = {
+    ReadPurpose.HEAD: SectionRole.HEADER,
+    ReadPurpose.FOOTER: SectionRole.FOOTER,
+    ReadPurpose.INDEX: SectionRole.INDEX,
+    ReadPurpose.LOOKUP: SectionRole.LOOKUP,
+    ReadPurpose.PAYLOAD: SectionRole.DATA,
+    ReadPurpose.LISTING: SectionRole.METADATA,
+    ReadPurpose.PROBE: SectionRole.UNKNOWN,
+}
 """Section role that gives a purpose its colour; listings and probes read no section and get unused ones."""
 
 
@@ -262,7 +257,6 @@ class RequestTable(RowTable):
         painter = QPainter(self.viewport())
         for row in visible_rows(self, event.rect()):
             self._paint_bar(painter, row, self.selectionModel().isRowSelected(row))
-        painter.end()
 
     def _paint_bar(self, painter: QPainter, row: int, selected: bool) -> None:
         record, colours = self.requests.record(row), theme.of(self)
@@ -277,9 +271,7 @@ class RequestTable(RowTable):
         over = max(end - left - width, 0.0)
         begin, answer, end = begin - over, answer - over, end - over
         strong = colours.base if selected else colours.edge(SECTIONS[record.purpose])
-        light = QColor(strong)
-        light.setAlphaF(_LIGHT)
-        painter.fillRect(QRectF(begin, top, end - begin, BAR), light)
+        painter.fillRect(QRectF(begin, top, end - begin, BAR), theme.faint(strong, _LIGHT))
         # Draw even very short transfers.
         first = max(min(answer, end - _LEAST), begin) if record.bytes else end
         painter.fillRect(QRectF(first, top, end - first, BAR), strong)

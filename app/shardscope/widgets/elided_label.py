@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from shardcore.model.text import shown
 from shardscope.widgets.clipboard import copy_text
+from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import tip
 
 _WORD = r"[\w,.]+"
@@ -46,8 +47,7 @@ class Elided(QLabel):
         policy = QSizePolicy.Policy.Ignored if greedy else QSizePolicy.Policy.Maximum
         self.setSizePolicy(policy, QSizePolicy.Policy.Preferred)
         self.setMinimumWidth(1)
-        copy = QAction(self.tr("Copy this text"), self)
-        copy.triggered.connect(lambda: copy_text(self.text()))
+        copy = made(QAction(self.tr("Copy this text"), self), triggered=lambda: copy_text(self.text()))
         self.addAction(copy)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
@@ -72,4 +72,3 @@ class Elided(QLabel):
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
         painter.drawText(self.contentsRect(), int(self.alignment()), seen)
-        painter.end()

@@ -5,28 +5,30 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QProcess, Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
+from shardscope.widgets.layouts import made
+
 Chosen = Callable[[str], object]
+Mode = QFileDialog.FileMode
 
 
 def ask_file(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") -> QFileDialog:
-    return _shown(_made(parent, title, start), chosen, QFileDialog.FileMode.ExistingFile)
+    return _shown(_made(parent, title, start, Mode.ExistingFile, fileSelected=chosen))
 
 
 def ask_files(parent: QWidget, title: str, chosen: Callable[[list[str]], object], *, start: str = "") -> QFileDialog:
-    dialog = _made(parent, title, start)
-    dialog.filesSelected.connect(chosen)
-    return _shown(dialog, None, QFileDialog.FileMode.ExistingFiles)
+    return _shown(_made(parent, title, start, Mode.ExistingFiles, filesSelected=chosen))
 
 
 def ask_folder(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") -> QFileDialog:
-    dialog = _made(parent, title, start)
+    dialog = _made(parent, title, start, Mode.Directory, fileSelected=chosen)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
-    return _shown(dialog, chosen, QFileDialog.FileMode.Directory)
+    return _shown(dialog)
 
 
 def ask_target(
@@ -40,7 +42,7 @@ def ask_target(
     confirms: bool = True,
 ) -> QFileDialog:
     """Ask for a path to write; `kinds` maps name filters such as `CSV (*.csv)` to their suffixes."""
-    dialog = _made(parent, title, start)
+    dialog = _made(parent, title, start, Mode.AnyFile, fileSelected=chosen)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, not confirms)
     if kinds:
@@ -48,19 +50,16 @@ def ask_target(
         dialog.setDefaultSuffix(next(iter(kinds.values())))
         dialog.filterSelected.connect(lambda kind: dialog.setDefaultSuffix(kinds[kind]))
     dialog.selectFile(name)
-    return _shown(dialog, chosen, QFileDialog.FileMode.AnyFile)
+    return _shown(dialog)
 
 
-def _made(parent: QWidget, title: str, start: str = "") -> QFileDialog:
-    dialog = QFileDialog(parent, title, start)
+def _made(parent: QWidget, title: str, start: str, mode: Mode, **chosen: Any) -> QFileDialog:
+    dialog = made(QFileDialog(parent, title, start), fileMode=mode, **chosen)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     return dialog
 
 
-def _shown(dialog: QFileDialog, chosen: Chosen | None, mode: QFileDialog.FileMode) -> QFileDialog:
-    dialog.setFileMode(mode)
-    if chosen is not None:
-        dialog.fileSelected.connect(chosen)
+def _shown(dialog: QFileDialog) -> QFileDialog:
     dialog.open()
     return dialog
 

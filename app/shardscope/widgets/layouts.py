@@ -34,7 +34,9 @@ def lay(
     return layout
 
 
-def grid_in(parent: QWidget, across: int, down: int, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QGridLayout:
+def grid_in(
+    parent: QWidget | None, across: int, down: int, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
+) -> QGridLayout:
     """Return an empty grid; `across` and `down` are its gaps in pixels."""
     grid = QGridLayout(parent)
     grid.setContentsMargins(*margins)

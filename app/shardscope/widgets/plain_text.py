@@ -21,8 +21,12 @@ def tip(text: str) -> str:
     return f"<span>{escape(text)}</span>".replace("\n", "<br>") if "<" in text else text
 
 
-def plain_label(text: str = "", name: str = "", *, size: float = 0, bold: bool = False, wrap: bool = False) -> QLabel:
+def plain_label(
+    text: str = "", name: str = "", *, size: float = 0, bold: bool = False, wrap: bool = False, quiet: bool = False
+) -> QLabel:
     label = made(QLabel(text), name, textFormat=Qt.TextFormat.PlainText, wordWrap=wrap)
+    if quiet:
+        label.setForegroundRole(label.palette().ColorRole.PlaceholderText)
     font = sized(label.font(), size) if size else label.font()
     font.setWeight(QFont.Weight.DemiBold if bold else font.weight())
     if size or bold:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QPoint, QRect
+from PySide6.QtCore import QCoreApplication, QPoint, QRect, QSize
 from PySide6.QtGui import QAction
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
@@ -24,16 +24,20 @@ def write_picture(widget: QWidget, path: Path) -> bool:
             pass
     except OSError:
         return False
+    # `QGraphicsView.render` would only render the scene.
+    QWidget.render(widget, svg_file(path, widget, widget.size(), widget.accessibleName() or widget.windowTitle()))
+    return True
+
+
+def svg_file(path: Path, widget: QWidget, size: QSize, title: str) -> QSvgGenerator:
     generator = QSvgGenerator()
     generator.setFileName(str(path))
-    generator.setSize(widget.size())
-    generator.setViewBox(QRect(QPoint(0, 0), widget.size()))
+    generator.setSize(size)
+    generator.setViewBox(QRect(QPoint(0, 0), size))
     # Otherwise text is smaller than its boxes.
     generator.setResolution(widget.logicalDpiX())
-    generator.setTitle(widget.accessibleName() or widget.windowTitle())
-    # `QGraphicsView.render` would only render the scene.
-    QWidget.render(widget, generator)
-    return True
+    generator.setTitle(title)
+    return generator
 
 
 def ask_picture(widget: QWidget, name: str, report: Callable[[str, bool], object]) -> QFileDialog:

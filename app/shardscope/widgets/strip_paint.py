@@ -8,8 +8,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from shardcore import Section, SectionRole
 from shardscope.widgets import theme
@@ -76,6 +77,33 @@ class StripScale:
 
     def _number(self, offset: int) -> int:
         return max(bisect_right(self._starts, offset) - 1, 0)
+
+
+class SectionStrip(QWidget):
+    """Widget with a strip. Sizes are in pixels: default width, room beside, above and below strip and labels."""
+
+    natural, beside, above, below = 320, 0.0, 0.0, 0.0
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._scale = StripScale(0, (), 1)
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.natural, round(self._strip().bottom() + self.below))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(60, self.sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._rescale()
+
+    def _rescale(self) -> None:
+        raise NotImplementedError
+
+    def _strip(self) -> QRectF:
+        top = self.above + QFontMetricsF(self.font()).height() + LABEL_GAP
+        return QRectF(self.beside, top, self._scale.width, STRIP_HEIGHT)
 
 
 def widths_to_scale(sizes: Sequence[int], width: float, least: float = LEAST) -> list[float]:

@@ -40,6 +40,8 @@ from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.save_picture import add_picture
 
 Index = QModelIndex | QPersistentModelIndex
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 Roles = Qt.ItemDataRole
 
 THING_ROLE = int(Roles.UserRole)
@@ -73,7 +75,7 @@ class Column:
 
     @property
     def alignment(self) -> int | None:
-        return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter) if self.number else None
+        return int(RIGHT) if self.number else None
 
 
 class TableModel(QAbstractTableModel):
@@ -315,11 +317,8 @@ class RowTable(QTableView):
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setItemDelegate(CellDelegate(self))
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 10)
-        header = self.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        made(self.verticalHeader(), visible=False, defaultSectionSize=self.fontMetrics().height() + 10)
+        header = made(self.horizontalHeader(), highlightSections=False, defaultAlignment=LEFT)
         # Only rows on the screen are measured.
         header.setResizeContentsPrecision(0)
         if model.sortable:
@@ -395,11 +394,9 @@ def context_menu(
 class TableOrText(QStackedLayout):
     def __init__(self, table: QTableView, parent: QWidget) -> None:
         super().__init__()
-        self.label = plain_label("", wrap=True)
+        self.label = made(plain_label("", wrap=True, quiet=True), alignment=Qt.AlignmentFlag.AlignCenter)
         # Without a parent, the first widget of a stack opens as a window.
         self.label.setParent(parent)
-        self.label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.label.setForegroundRole(self.label.palette().ColorRole.PlaceholderText)
         self._table = table
         self.addWidget(self.label)
         self.addWidget(table)

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from string import Template
-from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import Qt
@@ -233,50 +232,48 @@ _UNLIMITED = (1 << 19) - 1
 _QUIET = 0.18
 """Fraction of the accent colour in the background of selected rows in a view without focus."""
 
-FIELD_LETTERS: Mapping[FieldRole, str] = MappingProxyType(
-    {
-        FieldRole.GROUP: "g",
-        FieldRole.MAGIC: "m",
-        FieldRole.VERSION: "v",
-        FieldRole.COUNT: "c",
-        FieldRole.OFFSET: "o",
-        FieldRole.SIZE: "s",
-        FieldRole.KEY: "k",
-        FieldRole.HASH: "h",
-        FieldRole.FLAGS: "f",
-        FieldRole.CODEC: "z",
-        FieldRole.TIME: "t",
-        FieldRole.NUMBER: "n",
-        FieldRole.TEXT: "a",
-        FieldRole.BITS: "b",
-        FieldRole.DATA: "d",
-        FieldRole.PADDING: "p",
-        FieldRole.UNUSED: "u",
-        FieldRole.UNKNOWN: "?",
-    }
-)
+FIELD_LETTERS: Mapping[FieldRole, str] = {
+    FieldRole.GROUP: "g",
+    FieldRole.MAGIC: "m",
+    FieldRole.VERSION: "v",
+    FieldRole.COUNT: "c",
+    FieldRole.OFFSET: "o",
+    FieldRole.SIZE: "s",
+    FieldRole.KEY: "k",
+    FieldRole.HASH: "h",
+    FieldRole.FLAGS: "f",
+    FieldRole.CODEC: "z",
+    FieldRole.TIME: "t",
+    FieldRole.NUMBER: "n",
+    FieldRole.TEXT: "a",
+    FieldRole.BITS: "b",
+    FieldRole.DATA: "d",
+    FieldRole.PADDING: "p",
+    FieldRole.UNUSED: "u",
+    FieldRole.UNKNOWN: "?",
+}
 
-HATCHES: Mapping[SectionRole, Qt.BrushStyle] = MappingProxyType(
-    {
-        SectionRole.HEADER: Qt.BrushStyle.Dense6Pattern,
-        SectionRole.INDEX: Qt.BrushStyle.VerPattern,
-        SectionRole.LOOKUP: Qt.BrushStyle.DiagCrossPattern,
-        SectionRole.DATA: Qt.BrushStyle.NoBrush,
-        SectionRole.METADATA: Qt.BrushStyle.HorPattern,
-        SectionRole.FOOTER: Qt.BrushStyle.Dense7Pattern,
-        SectionRole.PADDING: Qt.BrushStyle.FDiagPattern,
-        SectionRole.TRAILING: Qt.BrushStyle.CrossPattern,
-        SectionRole.UNKNOWN: Qt.BrushStyle.BDiagPattern,
-    }
-)
+HATCHES: Mapping[SectionRole, Qt.BrushStyle] = {
+    SectionRole.HEADER: Qt.BrushStyle.Dense6Pattern,
+    SectionRole.INDEX: Qt.BrushStyle.VerPattern,
+    SectionRole.LOOKUP: Qt.BrushStyle.DiagCrossPattern,
+    SectionRole.DATA: Qt.BrushStyle.NoBrush,
+    SectionRole.METADATA: Qt.BrushStyle.HorPattern,
+    SectionRole.FOOTER: Qt.BrushStyle.Dense7Pattern,
+    SectionRole.PADDING: Qt.BrushStyle.FDiagPattern,
+    SectionRole.TRAILING: Qt.BrushStyle.CrossPattern,
+    SectionRole.UNKNOWN: Qt.BrushStyle.BDiagPattern,
+}
 
 HATCHED = (SectionRole.PADDING, SectionRole.TRAILING, SectionRole.UNKNOWN)
 """Sections that are hatched everywhere; the others only on strips of the safe palettes."""
 
 
-UNDERLINED: Mapping[FieldRole, tuple[float, ...]] = MappingProxyType(
-    {FieldRole.KEY: (), FieldRole.OFFSET: (2, 1), FieldRole.SIZE: (1, 1)}
-)
+UNDERLINED: Mapping[FieldRole, tuple[float, ...]] = {
+    FieldRole.KEY: (),
+    FieldRole.OFFSET: (2, 1),
+    FieldRole.SIZE: (1, 1),
+}
 """Underlined field roles, with their dash pattern: solid, dashed or dotted."""
 
 Tint = tuple[float, float, float]
@@ -368,9 +365,7 @@ class Palette:
         return colour(0.62 if self.dark else 0.6, chroma, hue)
 
     def hatch(self, section: SectionRole) -> QBrush:
-        lines = QColor(self.base)
-        lines.setAlphaF(0.45)
-        return QBrush(lines, HATCHES[section])
+        return QBrush(faint(self.base, 0.45), HATCHES[section])
 
     def brushes(self, section: SectionRole, parity: int = 1) -> list[QBrush]:
         # Hatches would look like many slots; letters and labels are enough.
@@ -390,63 +385,43 @@ def colour(lightness: float, chroma: float, hue: float, alpha: float = 1.0) -> Q
     return QColor.fromRgbF(*from_oklch(lightness, chroma, hue), alpha)
 
 
-_LIGHT: dict[str, tuple[float, ...]] = {
-    "window": (0.965, 0.004, 260),
-    "base": (0.995, 0.001, 260),
-    "raised": (0.985, 0.002, 260),
-    "border": (0.875, 0.006, 260),
-    "text": (0.22, 0.015, 265),
-    "muted": (0.50, 0.015, 265),
-    "faint": (0.63, 0.010, 265),
-    "zero": (0.38, 0.010, 265),
-    "accent": (0.53, 0.17, 262),
-    "selection": (0.66, 0.18, 262, 0.42),
-    "hover": (0.45, 0.05, 262, 0.11),
-    "error": (0.55, 0.20, 27),
-    "warning": (0.55, 0.13, 60),
-    "note": (0.535, 0.10, 245),
-    "ok": (0.53, 0.12, 150),
-    "missing": (0.76, 0.006, 260),
+_TONES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "window": ((0.965, 0.004, 260), (0.235, 0.008, 265)),
+    "base": ((0.995, 0.001, 260), (0.205, 0.008, 265)),
+    "raised": ((0.985, 0.002, 260), (0.290, 0.010, 265)),
+    "border": ((0.875, 0.006, 260), (0.345, 0.010, 265)),
+    "text": ((0.22, 0.015, 265), (0.97, 0.004, 265)),
+    "muted": ((0.50, 0.015, 265), (0.715, 0.010, 265)),
+    "faint": ((0.63, 0.010, 265), (0.610, 0.012, 265)),
+    "zero": ((0.38, 0.010, 265), (0.875, 0.010, 265)),
+    "accent": ((0.53, 0.17, 262), (0.715, 0.135, 258)),
+    "selection": ((0.66, 0.18, 262, 0.42), (0.54, 0.17, 262, 0.42)),
+    "hover": ((0.45, 0.05, 262, 0.11), (0.95, 0.02, 262, 0.10)),
+    "error": ((0.55, 0.20, 27), (0.70, 0.17, 25)),
+    "warning": ((0.55, 0.13, 60), (0.79, 0.13, 75)),
+    "note": ((0.535, 0.10, 245), (0.76, 0.09, 240)),
+    "ok": ((0.53, 0.12, 150), (0.76, 0.13, 152)),
+    "missing": ((0.76, 0.006, 260), (0.42, 0.008, 265)),
 }
-"""Lightness, chroma, hue and alpha (default: 1) by field of `Palette`."""
+"""Lightness, chroma, hue and alpha (default: 1) in light and dark palettes, by field of `Palette`."""
 
-_DARK: dict[str, tuple[float, ...]] = {
-    "window": (0.235, 0.008, 265),
-    "base": (0.205, 0.008, 265),
-    "raised": (0.290, 0.010, 265),
-    "border": (0.345, 0.010, 265),
-    "text": (0.97, 0.004, 265),
-    "muted": (0.715, 0.010, 265),
-    "faint": (0.610, 0.012, 265),
-    "zero": (0.875, 0.010, 265),
-    "accent": (0.715, 0.135, 258),
-    "selection": (0.54, 0.17, 262, 0.42),
-    "hover": (0.95, 0.02, 262, 0.10),
-    "error": (0.70, 0.17, 25),
-    "warning": (0.79, 0.13, 75),
-    "note": (0.76, 0.09, 240),
-    "ok": (0.76, 0.13, 152),
-    "missing": (0.42, 0.008, 265),
+
+# Differences from `_TONES`.
+_OWN: Mapping[str, dict[str, tuple[float, ...]]] = {
+    "light-safe": {"text": (0.20, 0.015, 265), "zero": (0.345, 0.010, 265)},
+    "dark-safe": {"text": (0.985, 0.004, 265), "zero": (0.91, 0.010, 265)},
+    "dark-room": {
+        "window": (0.10, 0.004, 265),
+        "base": (0.08, 0.004, 265),
+        "raised": (0.19, 0.008, 265),
+        "border": (0.37, 0.010, 265),
+        "text": (0.99, 0.002, 265),
+        "muted": (0.83, 0.008, 265),
+        "faint": (0.70, 0.010, 265),
+        "zero": (0.90, 0.006, 265),
+        "accent": (0.78, 0.130, 250),
+    },
 }
-
-_OWN: Mapping[str, dict[str, tuple[float, ...]]] = MappingProxyType(
-    {
-        "light-safe": {"text": (0.20, 0.015, 265), "zero": (0.345, 0.010, 265)},
-        "dark-safe": {"text": (0.985, 0.004, 265), "zero": (0.91, 0.010, 265)},
-        "dark-room": {
-            "window": (0.10, 0.004, 265),
-            "base": (0.08, 0.004, 265),
-            "raised": (0.19, 0.008, 265),
-            "border": (0.37, 0.010, 265),
-            "text": (0.99, 0.002, 265),
-            "muted": (0.83, 0.008, 265),
-            "faint": (0.70, 0.010, 265),
-            "zero": (0.90, 0.006, 265),
-            "accent": (0.78, 0.130, 250),
-        },
-    }
-)
-"""Differences from `_LIGHT` or `_DARK`."""
 
 
 @cache
@@ -454,7 +429,7 @@ def palette(name: str) -> Palette:
     if name not in NAMES:
         return palette("light")
     dark, safe = name.startswith("dark"), name.endswith("-safe")
-    values = (_DARK if dark else _LIGHT) | _OWN.get(name, {})
+    values = {role: pair[dark] for role, pair in _TONES.items()} | _OWN.get(name, {})
     return Palette(name, dark, safe, **{role: colour(*value) for role, value in values.items()})
 
 
@@ -558,6 +533,16 @@ def _fixed(widget: QWidget) -> list[tuple[str, int]]:
     return [(name, size) for name, size in found if 0 < size < _UNLIMITED]
 
 
+def write_in(label: QWidget, tone: str) -> None:
+    label.setStyleSheet(f"color: {getattr(of(label), tone).name()};")
+
+
+def faint(colour: QColor, alpha: float) -> QColor:
+    other = QColor(colour)
+    other.setAlphaF(alpha)
+    return other
+
+
 def mixed(one: QColor, two: QColor, share: float) -> QColor:
     """Mix two colours; share 0 gives the first, 1 the second."""
     pairs = ((one.red(), two.red()), (one.green(), two.green()), (one.blue(), two.blue()))
@@ -590,29 +575,18 @@ def _mono(zoom: float) -> QFont:
 def _qt_palette(colours: Palette) -> QPalette:
     role = QPalette.ColorRole
     result = QPalette()
-    for target, source in {
-        role.Window: colours.window,
-        role.WindowText: colours.text,
-        role.Base: colours.base,
-        role.AlternateBase: colours.window,
-        role.Text: colours.text,
-        role.Button: colours.raised,
-        role.ButtonText: colours.text,
-        role.BrightText: colours.error,
-        role.ToolTipBase: colours.raised,
-        role.ToolTipText: colours.text,
-        role.PlaceholderText: colours.muted,
-        role.Highlight: colours.accent,
-        role.HighlightedText: colours.base,
-        role.Link: colours.accent,
-        role.LinkVisited: colours.accent,
-        role.Light: colours.raised,
-        role.Midlight: colours.raised,
-        role.Mid: colours.border,
-        role.Dark: colours.border,
-        role.Shadow: colours.border,
-    }.items():
-        result.setColor(target, source)
+    for source, targets in (
+        (colours.window, (role.Window, role.AlternateBase)),
+        (colours.base, (role.Base, role.HighlightedText)),
+        (colours.raised, (role.Button, role.ToolTipBase, role.Light, role.Midlight)),
+        (colours.border, (role.Mid, role.Dark, role.Shadow)),
+        (colours.text, (role.WindowText, role.Text, role.ButtonText, role.ToolTipText)),
+        (colours.muted, (role.PlaceholderText,)),
+        (colours.accent, (role.Highlight, role.Link, role.LinkVisited)),
+        (colours.error, (role.BrightText,)),
+    ):
+        for target in targets:
+            result.setColor(target, source)
     # Qt also uses the inactive colours for views without focus.
     quiet = {role.Highlight: mixed(colours.base, colours.accent, _QUIET), role.HighlightedText: colours.text}
     for target, source in quiet.items():

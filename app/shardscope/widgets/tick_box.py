@@ -26,4 +26,3 @@ class TickBox(QCheckBox):
         left, top, side = box.left() + 0.5, box.top() + 0.5, box.width()
         places = ((0.24, 0.52), (0.42, 0.70), (0.76, 0.30))
         painter.drawPolyline([QPointF(left + x * side, top + y * side) for x, y in places])
-        painter.end()

@@ -180,4 +180,3 @@ class WrapText(QWidget):
                 line = layout.lineAt(number)
                 y = line.y() + line.ascent() + 2
                 painter.drawLine(QPointF(0, y), QPointF(line.naturalTextWidth(), y))
-        painter.end()

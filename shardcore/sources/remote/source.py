@@ -23,6 +23,7 @@ from shardcore.sources.base import (
     PurposeAt,
     ReadPurpose,
     Source,
+    on_failure,
     reading_for,
 )
 from shardcore.sources.remote.address import Address
@@ -313,7 +314,7 @@ def open_remote(
     if in_store is not None and (options.has_s3_options or address.is_folder):
         address = in_store
     opened = OpenedFiles(options, tape, marks)
-    try:
+    with on_failure(opened.close):
         if address.is_folder:
             return RemoteFolder(opened, address, root=True)
         try:
@@ -322,9 +323,6 @@ def open_remote(
             if address.is_single_file or not _folder_exists(opened, address.as_folder):
                 raise error
             return RemoteFolder(opened, address.as_folder, root=True)
-    except BaseException:
-        opened.close()
-        raise
 
 
 def _folder_exists(opened: OpenedFiles, address: Address) -> bool:

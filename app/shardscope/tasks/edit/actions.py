@@ -89,9 +89,8 @@ class EditChip(QToolButton):
         self._switch = switch
         self._allow = actions.allow
         self._changes: int | None = None
-        made(self, "editChip", checkable=True, focusPolicy=Qt.FocusPolicy.TabFocus)
+        made(self, "editChip", checkable=True, focusPolicy=Qt.FocusPolicy.TabFocus, clicked=self._clicked)
         self._texts = {False: self.tr("⊘ Read-only"), True: self.tr("✎ Editing on")}
-        self.clicked.connect(self._clicked)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         switch.changed.connect(self._update)
         self._update()

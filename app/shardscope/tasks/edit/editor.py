@@ -45,7 +45,7 @@ from shardscope.tasks.edit.edit_preview import (
 )
 from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.form import FieldForm, side_button
-from shardscope.tasks.task_dialog import Role, TaskDialog
+from shardscope.tasks.task_dialog import Role, Task, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, px
@@ -171,8 +171,7 @@ class EditDialog(TaskDialog):
 
     def _file_field(self) -> QLineEdit:
         hint = self.tr("Drop or choose files")
-        line = made(QLineEdit(self), "edit_file", placeholderText=hint, acceptDrops=False)
-        line.textChanged.connect(self._typed)
+        line = made(QLineEdit(self), "edit_file", placeholderText=hint, acceptDrops=False, textChanged=self._typed)
         choose = partial(ask_files, self, self.tr("Choose files"), self.take_files)
         self.form.add(self.tr("&Files"), line, side_button(self.tr("&Choose…"), choose))
         return line
@@ -185,8 +184,7 @@ class EditDialog(TaskDialog):
 
     def _table(self) -> RowTable:
         table = RowTable(self.model, self, "editChanges", self.tr("Changes"), self._chosen)
-        table.setTabKeyNavigation(False)
-        table.setMinimumHeight(LEAST_ROWS)
+        made(table, tabKeyNavigation=False, minimumHeight=LEAST_ROWS)
         table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         return table
 
@@ -271,8 +269,7 @@ class EditDialog(TaskDialog):
             words = kept[not gone]
             more = self.tr(". This cannot be undone.") if gone else self.tr(", readable by anyone with access to it.")
             self.kept.setText(shown(f"{'▲ ' if gone else ''}{words[:1].upper()}{words[1:]}{more}"))
-        colours = theme.of(self)
-        self.kept.setStyleSheet(f"color: {(colours.error if gone else colours.muted).name()};")
+        theme.write_in(self.kept, "error" if gone else "muted")
 
     # --- the bytes view ---
 
@@ -315,7 +312,7 @@ class _History:
     left: str = ""
 
 
-class Editor(QObject):
+class Editor(Task):
     """Shows edit dialogs and runs the edits in jobs; `now` returns the time for the journal, ISO 8601 in UTC."""
 
     opened = Signal(object)
@@ -327,11 +324,8 @@ class Editor(QObject):
     news = Signal(EditOutcome)
 
     def __init__(self, session: Session, switch: EditSwitch, chosen: Callable[[], RowRanges], window: QWidget) -> None:
-        super().__init__(window)
-        self._session = session
-        self._switch = switch
-        self._chosen = chosen
-        self._window = window
+        super().__init__(session, window)
+        self._switch, self._chosen = switch, chosen
         self._after: EditOutcome | None = None
         self._histories: dict[str, _History] = {}
         self.sheet: EditDialog | None = None

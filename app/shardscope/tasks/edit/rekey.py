@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QObject, Signal
+from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from shardcore import Shard
@@ -18,7 +18,7 @@ from shardscope.session.session import Session
 from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.edit.editor import EditOutcome, title_of
 from shardscope.tasks.form import FieldForm, side_button
-from shardscope.tasks.task_dialog import Role, TaskDialog
+from shardscope.tasks.task_dialog import Role, Task, TaskDialog
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import LARGE
 from shardscope.widgets.layouts import made
@@ -70,15 +70,13 @@ class RekeyDialog(TaskDialog):
         self.refresh()
 
 
-class RekeyTask(QObject):
+class RekeyTask(Task):
     news = Signal(EditOutcome)
+    sheet: RekeyDialog | None = None
 
     def __init__(self, session: Session, switch: EditSwitch, window: QWidget) -> None:
-        super().__init__(window)
-        self._session = session
+        super().__init__(session, window)
         self._switch = switch
-        self._window = window
-        self.sheet: RekeyDialog | None = None
 
     def ask(self) -> RekeyDialog | None:
         options = self._switch.edit_permission.rekey

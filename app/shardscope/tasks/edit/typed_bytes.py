@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError
 from shardcore.dataclasses import replace
+from shardcore.sources.base import on_failure
 from shardcore.sources.patched_source import Change, check_room, overwriting, redo_step, steps_of, undo_step
 from shardscope.session.byte_marks import Proposed, ProposedRange
 from shardscope.session.display_text import error_text
@@ -101,14 +102,11 @@ class TypedBytes(QObject):
 
         def work(job: Job) -> Shard:
             found = request.open(job.progress)
-            try:
+            with on_failure(found.close):
                 if shard.loaded:
                     # If the typed bytes damage the index, the views show the rest.
                     with suppress(ShardError):
                         found.load_index(job.progress)
-            except BaseException:
-                found.close()
-                raise
             return found
 
         def done(found: Shard | None, error: BaseException | None) -> None:

@@ -30,7 +30,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_files, ask_folder
 from shardscope.widgets.layouts import lay, made
-from shardscope.widgets.table import Column, RowTable, TableModel
+from shardscope.widgets.table import RIGHT, Column, RowTable, TableModel
 from shardscope.widgets.tick_box import TickBox
 
 MANIFEST_ENDING = ".jsonl"
@@ -180,9 +180,8 @@ class InputList(RowTable):
 
     def __init__(self, model: InputModel, parent: QWidget) -> None:
         super().__init__(model, parent, "contentsList", "")
-        self.setAccessibleName(self.tr("Files and folders to pack"))
+        made(self, accessibleName=self.tr("Files and folders to pack"), tabKeyNavigation=False)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setTabKeyNavigation(False)
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 5)
         self.setFixedHeight((_ROWS + 1) * (self.fontMetrics().height() + 5) + 16)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -202,7 +201,6 @@ class InputList(RowTable):
         words = self.tr("Drop files, folders or a manifest (keys of files) here")
         place = self.viewport().rect().adjusted(16, 8, -16, -8)
         painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap), words)
-        painter.end()
 
 
 class ContentsView(QWidget):
@@ -215,9 +213,8 @@ class ContentsView(QWidget):
         self._folder = folder
         self._inside: dict[str, str] = {}
         self.model = InputModel(self)
-        self.list = InputList(self.model, self)
-        self.total = made(Elided(greedy=True, parent=self), "contentsTotal")
-        self.total.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.list = made(InputList(self.model, self), removed=self.take_away)
+        self.total = made(Elided(greedy=True, parent=self), "contentsTotal", alignment=RIGHT)
         buttons = [
             side_button(self.tr(words), slot, name, self.tr(doc))
             for name, words, doc, slot in (
@@ -238,7 +235,6 @@ class ContentsView(QWidget):
             tick.toggled.connect(lambda _: self.changed.emit())
         ticks = lay(QHBoxLayout(), skip, self.report, 1, spacing=16)
         lay(QVBoxLayout(self), self.list, lay(QHBoxLayout(), *buttons, 1, spacing=8), ticks, spacing=7)
-        self.list.removed.connect(self.take_away)
         self.list.selectionModel().selectionChanged.connect(lambda *_: self._update())
         self.model.show_things(list(dict.fromkeys(paths)))
         self._update()

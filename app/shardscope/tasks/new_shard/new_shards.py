@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QSize, QTimer, Signal
+from PySide6.QtCore import QSize, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QFont, QKeySequence, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -36,7 +36,7 @@ from shardscope.tasks.new_shard.contents import ContentsView, InputCount, count
 from shardscope.tasks.new_shard.plan_view import PlanView
 from shardscope.tasks.new_shard.request import JobStage, NewShardJob, NewShardTarget, Planned, Refused, note_lines
 from shardscope.tasks.new_shard.target import TargetState, TargetView, free_path, look, suggested
-from shardscope.tasks.task_dialog import LOOK_MILLISECONDS, ProgressPage, ResultPage, Role, TaskDialog
+from shardscope.tasks.task_dialog import LOOK_MILLISECONDS, ProgressPage, ResultPage, Role, Task, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, px, weighted
@@ -99,7 +99,7 @@ class _FormatRow(QFrame):
         if sheet != self.styleSheet():
             self.setStyleSheet(sheet)
             for label in self._muted:
-                label.setStyleSheet(f"color: {colours.muted.name()};")
+                theme.write_in(label, "muted")
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self.button.click()
@@ -164,14 +164,13 @@ class NewShardDialog(TaskDialog):
         self.outcome: ResultPage | None = None
         self._refused, self._final = "", True
         self._planned: tuple[NewShardJob, Planned] | None = None
-        self._clock = QTimer(self, interval=LOOK_MILLISECONDS)
-        self._clock.timeout.connect(self._show_busy)
+        self._clock = made(QTimer(self, interval=LOOK_MILLISECONDS), timeout=self._show_busy)
         self.contents = ContentsView(paths, folder, self) if shard is None else None
         self.formats = FormatList(formats, self)
         self.place = TargetView(self)
-        self.plan = PlanView(self)
+        self.plan = made(PlanView(self), exact_wanted=lambda: self.preview(unread=False))
         self.keys = small_label("", "keysAbout")
-        self.keys.setStyleSheet(f"color: {theme.of(self).muted.name()};")
+        theme.write_in(self.keys, "muted")
         self.options, self._options_page = FieldForm(), QWidget(self)
         self._settings: set[str] = set()
         self.write = self.add_button(self.tr("&Write"), self._write, Role.AcceptRole, "writeButton")
@@ -184,7 +183,6 @@ class NewShardDialog(TaskDialog):
         self.formats.chosen.connect(self._take_format)
         self.formats.chosen.connect(self._changed)
         self.place.changed.connect(self._changed)
-        self.plan.exact_wanted.connect(lambda: self.preview(unread=False))
         if self.contents is not None:
             self.contents.changed.connect(self._contents_changed)
         self._count()
@@ -215,8 +213,7 @@ class NewShardDialog(TaskDialog):
         source.set_text(f"{self._request.name} ({shard.format}{objects})")
         source.setToolTip(tip(self._request.shown))
         self.rule = ChoiceField(option_of("keys", *setting_of(Convert, "keys")), titles=RULES)
-        self.rule.box.setObjectName("keyRule")
-        self.rule.box.setAccessibleName(self.tr("Rule for keys"))
+        made(self.rule.box, "keyRule", accessibleName=self.tr("Rule for keys"))
         self.rule.changed.connect(self._explain_keys)
         self.rule.changed.connect(self._changed)
         page = QWidget(self)
@@ -428,7 +425,7 @@ class NewShardDialog(TaskDialog):
             done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
             return self.tr("Verifying …") if stage.verifying else done
 
-        page = ProgressPage(self, self.tr("Writing {0}").format(name), job, self.run_in_background, words)
+        page = ProgressPage(self, job, self.run_in_background, self.tr("Writing {0}").format(name), words)
         page.stop.setToolTip(self.tr("Stops writing and removes the partial file"))
         self.writing = page
         self.show_in_activity(job)
@@ -475,14 +472,12 @@ class NewShardDialog(TaskDialog):
             self.contents.add(paths)
 
 
-class NewShards(QObject):
+class NewShards(Task):
     written_unseen = Signal(str, object)
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._session = session
+        super().__init__(session, parent)
         self._settings = settings
-        self._window = parent
         doc = self.tr("Packs files and folders into a new shard of any format")
         new = new_action(self, self.tr("&New shard…"), self.ask_new, QKeySequence.StandardKey.New)
         self.new = made(new, "newShard", toolTip=doc)

@@ -10,7 +10,6 @@ from PySide6.QtCore import (
     QAbstractItemModel,
     QEvent,
     QModelIndex,
-    QPersistentModelIndex,
     QRectF,
     QSize,
     Qt,
@@ -18,7 +17,6 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import (
     QAccessible,
-    QFontMetricsF,
     QHelpEvent,
     QKeyEvent,
     QMouseEvent,
@@ -26,7 +24,6 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QPixmap,
-    QResizeEvent,
 )
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -50,9 +47,8 @@ from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import SMALL, sized
 from shardscope.widgets.layouts import keep_room, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip, paint_swatch
-
-Index = QModelIndex | QPersistentModelIndex
+from shardscope.widgets.strip_paint import SectionStrip, StripScale, paint_strip, paint_swatch
+from shardscope.widgets.table import LEFT, RIGHT, Index
 
 NAME, OBJECTS, SIZE, OFFSET = range(4)
 COLUMNS = ("Name", "Objects", "Size", "Offset")
@@ -148,15 +144,11 @@ class PlanModel(QAbstractItemModel):
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if column in (SIZE, OFFSET) else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter
+    return RIGHT if column in (SIZE, OFFSET) else LEFT
 
 
-_TOP = 3.0
-_SIDE = 3.0
-
-
-class PlanStrip(QWidget):
+class PlanStrip(SectionStrip):
+    natural, beside, above, below = 320, 3.0, 3.0, 5.0
     spoken_role = QAccessible.Role.Graphic
 
     chosen = Signal(object)
@@ -165,12 +157,10 @@ class PlanStrip(QWidget):
         super().__init__(parent)
         spoken, focus = self.tr("The sections of the new file"), Qt.FocusPolicy.StrongFocus
         made(self, "planStrip", accessibleName=spoken, focusPolicy=focus)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.current = -1
         self._exact = True
         self._size = 0
         self.sections: tuple[Section, ...] = ()
-        self._scale = StripScale(0, (), 1)
 
     def show_file(self, file: PlannedFile | None, *, exact: bool = True) -> None:
         self.sections = tuple(one for one in file.sections if one.size) if file is not None else ()
@@ -187,31 +177,17 @@ class PlanStrip(QWidget):
         about = "" if self._exact else ABOUT
         return f"{section.name} · {about}{size_text(section.size)} · {share_text(section.size, self._size)}"
 
-    def sizeHint(self) -> QSize:
-        height = 2 * _TOP + QFontMetricsF(self.font()).height() + LABEL_GAP + STRIP_HEIGHT + 2
-        return QSize(320, round(height))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(60, self.sizeHint().height())
-
     def _rescale(self) -> None:
-        self._scale = StripScale(self._size, self.sections, self.width() - 2 * _SIDE)
+        self._scale = StripScale(self._size, self.sections, self.width() - 2 * self.beside)
         self.update()
-
-    def _strip(self) -> QRectF:
-        top = _TOP + QFontMetricsF(self.font()).height() + LABEL_GAP
-        return QRectF(_SIDE, top, self._scale.width, STRIP_HEIGHT)
 
     def section_at(self, x: float) -> int:
         """Return the index of the section at a horizontal pixel position; -1 without sections."""
         if not self.sections:
             return -1
-        return self.sections.index(self._scale.section_at(x - _SIDE))
+        return self.sections.index(self._scale.section_at(x - self.beside))
 
     # --- events ---
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        self._rescale()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -230,7 +206,6 @@ class PlanStrip(QWidget):
             painter.setPen(QPen(colours.accent, 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 4, 4)
-        painter.end()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         number = self.section_at(event.position().x())
@@ -304,7 +279,7 @@ class PlanView(QWidget):
         doc = self.tr("Reads and compresses the contents without writing anything")
         self.exact = side_button(self.tr("Compute e&xactly"), self.exact_wanted.emit, "exactButton", doc)
         keep_room(self.exact)
-        self.strip = PlanStrip(self)
+        self.strip = made(PlanStrip(self), chosen=self._choose)
         self.tree = QTreeView(self)
         self.notes = plain_label("", "planNotes", wrap=True)
         self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -313,7 +288,6 @@ class PlanView(QWidget):
         head = lay(QHBoxLayout(), (self.headline, 1), self.exact, spacing=10)
         words = lay(QVBoxLayout(), head, self.summary, spacing=2)
         lay(QVBoxLayout(self), words, self.strip, (self.tree, 1), self.notes, spacing=6)
-        self.strip.chosen.connect(self._choose)
         self.tree.selectionModel().currentChanged.connect(lambda now, _: self._follow(now))
         self.show_none("")
 
@@ -323,8 +297,7 @@ class PlanView(QWidget):
         tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         tree.setModel(self.model)
         header = tree.header()
-        header.setSectionsMovable(False)
-        header.setStretchLastSection(False)
+        made(header, sectionsMovable=False, stretchLastSection=False)
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         for column in (OBJECTS, SIZE, OFFSET):
             header.resizeSection(column, tree.fontMetrics().horizontalAdvance("0") * _NUMBER)
@@ -358,7 +331,7 @@ class PlanView(QWidget):
         self.exact.setVisible(not plan.exact)
         self.exact.setEnabled(True)
         self.notes.setText("\n".join(map(shown_lines, note_lines(planned.notes, planned.losses))))
-        self.notes.setStyleSheet(f"color: {theme.of(self).muted.name()};")
+        theme.write_in(self.notes, "muted")
         self.notes.setVisible(bool(planned.notes))
         if plan.files:
             # Select the largest shard, not a file beside it.
@@ -373,8 +346,7 @@ class PlanView(QWidget):
 
     def _say(self, words: str, *, plan: bool = False) -> None:
         self.summary.set_text(words)
-        colours = theme.of(self)
-        self.summary.setStyleSheet(f"color: {(colours.text if plan else colours.muted).name()};")
+        theme.write_in(self.summary, "text" if plan else "muted")
 
     def _choose(self, number: int) -> None:
         file = self.model.file_number(self.tree.currentIndex())

@@ -124,11 +124,10 @@ class TargetView(QWidget):
         self._state = TargetState(TargetStatus.FREE)
         self.line = made(QLineEdit(self), "targetLine", accessibleName=self.tr("Target of the new shard"))
         browse = side_button(self.tr("&Browse…"), self._ask, "targetBrowse", self.tr("Choose the file or folder"))
-        self.one = QRadioButton(self.tr("One f&ile"), self)
-        self.several = QRadioButton(self.tr("Fol&der of files"), self)
-        self.one.setToolTip(self.tr("Everything in one shard"))
-        self.several.setToolTip(self.tr("A data set: several files that share their keys"))
-        self.one.setChecked(True)
+        doc = self.tr("Everything in one shard")
+        self.one = made(QRadioButton(self.tr("One f&ile"), self), toolTip=doc, checked=True)
+        doc = self.tr("A data set: several files that share their keys")
+        self.several = made(QRadioButton(self.tr("Fol&der of files"), self), toolTip=doc)
         self.state = plain_label("", "targetState")
         doc = self.tr("Replaced only when the new shard is complete")
         self.replace = made(TickBox(self.tr("Rep&lace it"), self), "replaceTick", toolTip=doc)
@@ -191,9 +190,8 @@ class TargetView(QWidget):
         self.state.setText(words.get(status, WRONG.get(status, " ")))
         self.replace.setVisible(status is TargetStatus.FILE or (status is TargetStatus.FOLDER and state.shards > 0))
         self.replace.setText(self.tr("Rep&lace it") if status is TargetStatus.FILE else self.tr("Rep&lace them"))
-        colours = theme.of(self)
-        tone = colours.warning if status is TargetStatus.FILE else colours.muted
-        self.state.setStyleSheet(f"color: {(colours.error if status in WRONG else tone).name()};")
+        tone = "warning" if status is TargetStatus.FILE else "muted"
+        theme.write_in(self.state, "error" if status in WRONG else tone)
 
     def _ask(self) -> None:
         title, path = self.tr("Target of the new shard"), self.path

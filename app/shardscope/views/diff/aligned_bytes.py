@@ -29,13 +29,13 @@ from shardscope.views.hex.painter import RowGlyphs
 from shardscope.views.hex.state import RowScroller
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import mono
-from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip
+from shardscope.widgets.strip_paint import SectionStrip, StripScale, paint_strip
 
 ROWS_AROUND = 64
 PARTS = 2000
 WIDTHS = (32, 24, 16, 12, 8, 4)
 
-_MARGIN = 8.0
+
 _TICK = 7.0
 
 
@@ -240,7 +240,6 @@ class AlignedHexView(QWidget):
         if self.hasFocus():
             painter.setPen(QPen(palette.accent, 1, Qt.PenStyle.DotLine))
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
-        painter.end()
 
     def _paint_rows(
         self, painter: QPainter, palette: theme.Palette, shown: AlignedRows, first: int, count: int
@@ -355,38 +354,24 @@ def _stretches(differing: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
-class DiffStrip(QWidget):
+class DiffStrip(SectionStrip):
+    natural, beside, below = 200, 8.0, _TICK + 6
+
     def __init__(self, state: AlignedState, side: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.state, self.side = state, side
         self.setObjectName(("diffStripLeft", "diffStripRight")[side])
         self.setAccessibleName((self.tr("Overview on the left"), self.tr("Overview on the right"))[side])
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._scale = StripScale(0, (), 1)
         state.changed.connect(self._rescale)
 
-    def sizeHint(self) -> QSize:
-        high = QFontMetricsF(self.font()).height() + LABEL_GAP + STRIP_HEIGHT + _TICK + 6
-        return QSize(200, round(high))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(60, self.sizeHint().height())
-
     def _rescale(self) -> None:
-        sides, width = self.state.sides, self.width() - 2 * _MARGIN
+        sides, width = self.state.sides, self.width() - 2 * self.beside
         size = sides.sizes[self.side] if sides is not None else 0
         sections: tuple[Section, ...] = sides.sections[self.side] if sides is not None else ()
         if (size, width, sections) != (self._scale.size, self._scale.width, tuple(self._scale.sections)):
             self._scale = StripScale(size, sections, width)
         self.update()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        self._rescale()
-
-    def _strip(self) -> QRectF:
-        top = QFontMetricsF(self.font()).height() + LABEL_GAP
-        return QRectF(_MARGIN, top, self._scale.width, STRIP_HEIGHT)
 
     def ticks(self) -> list[float]:
         sides, counts = self.state.sides, self.state.counts
@@ -395,7 +380,7 @@ class DiffStrip(QWidget):
         size = sides.sizes[self.side]
         parts = np.flatnonzero(counts[self.side])
         offsets = ((parts + 0.5) / len(counts[self.side]) * size).astype(np.int64)
-        return sorted({round(_MARGIN + self._scale.x_of(int(offset))) for offset in offsets.tolist()})
+        return sorted({round(self.beside + self._scale.x_of(int(offset))) for offset in offsets.tolist()})
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -406,7 +391,6 @@ class DiffStrip(QWidget):
             for x in self.ticks():
                 painter.fillRect(QRectF(x - 1, strip.bottom() + 1, 2, _TICK), palette.warning)
             self._paint_view(painter, palette, strip)
-        painter.end()
 
     def _paint_view(self, painter: QPainter, palette: theme.Palette, strip: QRectF) -> None:
         shown, top = self.state.shown, self.state.scroller.top
@@ -416,7 +400,7 @@ class DiffStrip(QWidget):
         part = part[part >= 0]
         if not len(part):
             return
-        left, right = (_MARGIN + self._scale.x_of(int(offset)) for offset in (part.min(), part.max()))
+        left, right = (self.beside + self._scale.x_of(int(offset)) for offset in (part.min(), part.max()))
         frame = QRectF(left - 2, strip.top() - 2, max(right - left, 2) + 4, strip.height() + 4)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for width, shade in ((3.0, palette.base), (1.5, palette.text)):
@@ -425,4 +409,4 @@ class DiffStrip(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and self._scale.size:
-            self.state.go_to(self.side, self._scale.offset_at(event.position().x() - _MARGIN))
+            self.state.go_to(self.side, self._scale.offset_at(event.position().x() - self.beside))

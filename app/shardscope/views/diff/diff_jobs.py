@@ -18,6 +18,7 @@ from shardcore.model.record import Value
 from shardcore.operations.byte_diff import ByteDiff, byte_diff
 from shardcore.operations.diff import field_pairs
 from shardcore.operations.diff_columns import columns_at
+from shardcore.sources.base import on_failure
 from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest
@@ -197,11 +198,8 @@ def _compared(
     opened = pair is None
     if pair is None:
         first = requests[0].open(job.progress)
-        try:
+        with on_failure(first.close):
             second = requests[1].open(job.progress)
-        except BaseException:
-            first.close()
-            raise
         pair = ShardPair(first, second)
     try:
         with pair.used():

@@ -89,16 +89,14 @@ class DiffObjectModel(TableModel):
     resorted = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(
-            parent,
-            (
-                Column("Change", self._change, tip=self._change_tip),
-                Column("Key", str, 120, stretched=True),
-                Column("Size left", partial(self._number, 2), number=True),
-                Column("Size right", partial(self._number, 3), number=True),
-                Column("Offset left", partial(self._number, FIRST_OFFSET), number=True),
-                Column("Offset right", partial(self._number, FIRST_OFFSET + 1), number=True),
-            ),
+        super().__init__(parent)
+        self.columns = (
+            Column("Change", self._change, tip=self._change_tip),
+            Column("Key", str, 120, stretched=True),
+            Column("Size left", partial(self._number, 2), number=True),
+            Column("Size right", partial(self._number, 3), number=True),
+            Column("Offset left", partial(self._number, FIRST_OFFSET), number=True),
+            Column("Offset right", partial(self._number, FIRST_OFFSET + 1), number=True),
         )
         self.compared: ComparedPair | None = None
         self.order = -1, Qt.SortOrder.AscendingOrder
@@ -275,8 +273,7 @@ class DiffWindow(QDialog):
         fields = RowTable(self.fields, self, "diffFields", self.tr("Header fields"))
         members = RowTable(self.members, self, "diffShards", self.tr("Shards"))
         for table in (self.table, fields, members):
-            table.setAlternatingRowColors(True)
-            table.setTabKeyNavigation(False)
+            made(table, alternatingRowColors=True, tabKeyNavigation=False)
         self.facts = made(QTabWidget(self), "diffFacts", documentMode=True)
         self.facts.addTab(fields, self.tr("Fields"))
         self.facts.addTab(members, self.tr("Shards"))
@@ -284,17 +281,14 @@ class DiffWindow(QDialog):
 
     def _make_buttons(self) -> None:
         self._damage = ""
-        self.headline, self.line = Elided(greedy=True, parent=self), Elided(greedy=True, parent=self)
-        self.headline.setObjectName("diffHeadline")
-        self.headline.setFont(sized(self.headline.font(), LARGE))
-        self.line.setObjectName("diffLine")
+        self.headline = made(Elided(greedy=True, parent=self), "diffHeadline", font=sized(self.font(), LARGE))
+        self.line = made(Elided(greedy=True, parent=self), "diffLine")
         self.progress = made(QProgressBar(self), "diffProgress", accessibleName=self.tr("Progress"), textVisible=False)
         self.progress.setMaximumWidth(160)
         self.cancel = self._button(self.tr("&Cancel"), "diffCancel", "", self.jobs.cancel)
         hint = self.tr("Reads all contents from the server")
         run = partial(self._run, contents=True)
-        self.contents = self._button(self.tr("Compare &contents"), "diffContents", hint, run)
-        self.contents.hide()
+        self.contents = made(self._button(self.tr("Compare &contents"), "diffContents", hint, run), visible=False)
         back, forth = partial(self.state.step, back=True), partial(self.state.step, back=False)
         self.previous = self._button(
             self.tr("&Previous difference"), "diffPrevious", self.tr("Shift+F7, or Alt+Up"), back
@@ -304,12 +298,9 @@ class DiffWindow(QDialog):
             QShortcut(QKeySequence(keys), self, act)
         self.chips: dict[DiffKind, QToolButton] = {}
         for kind in KINDS:
-            chip = QToolButton(self)
-            chip.setObjectName(f"diffChip{kind.value.capitalize()}")
-            chip.setCheckable(True)
-            chip.setChecked(kind is not DiffKind.EQUAL)
+            name, shown = f"diffChip{kind.value.capitalize()}", kind is not DiffKind.EQUAL
+            chip = made(QToolButton(self), name, checkable=True, checked=shown, toggled=lambda _: self._fill())
             chip.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-            chip.toggled.connect(lambda _: self._fill())
             chip.hide()
             self.chips[kind] = chip
 
@@ -509,9 +500,8 @@ class DiffWindow(QDialog):
     # --- state ---
 
     def say(self, words: str, *, error: bool = False) -> None:
-        colours = theme.of(self)
         self.line.set_text(grouped(words))
-        self.line.setStyleSheet(f"color: {(colours.error if error else colours.muted).name()};")
+        theme.write_in(self.line, "error" if error else "muted")
 
     def _set_busy(self, busy: bool) -> None:
         self.progress.setVisible(busy)

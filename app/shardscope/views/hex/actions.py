@@ -342,12 +342,11 @@ class RowChoice(QObject):
         rows.addAction(self.tr("&Other…"), self.ask)
 
     def ask(self) -> QInputDialog:
-        dialog = made(QInputDialog(self._state.area), "rowWidth")
+        dialog = made(QInputDialog(self._state.area), "rowWidth", windowTitle=self.tr("Bytes per row"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setInputMode(QInputDialog.InputMode.IntInput)
         dialog.setIntRange(1, MAX_WIDTH)
         dialog.setIntValue(self._state.layout.width)
-        dialog.setWindowTitle(self.tr("Bytes per row"))
         dialog.setLabelText(self.tr("Bytes per row:"))
         dialog.intValueSelected.connect(lambda width: self.choose(RowWidth(RowMode.FIXED, width)))
         dialog.open()

@@ -22,6 +22,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import tip
+from shardscope.widgets.table import RIGHT
 
 MOST_NAMES = 8
 MOST_KEYS = 6
@@ -145,33 +146,27 @@ class AddressBar(QWidget):
         self._known = known
         self._recent: deque[EntryMeaning] = deque(maxlen=MOST_RECENT)
         self._place: int | None = None
-        self.field = QLineEdit()
-        self.field.setObjectName("addressField")
-        self.field.setPlaceholderText(self.tr("Offset, expression, name or key: 0x10, -72, index+40, header.version"))
-        self.field.setAccessibleName(self.tr("Go to an offset, an expression or a name, or look up a key"))
-        self.field.setToolTip(
-            self.tr(
-                "Offsets: 4096, 4,096, 0x1000, 4Ki · from the end: -72 · from the caret: +0x10<br>"
-                "Names: index+12*40, objects.stop, header.index_position (the field), "
-                "*header.index_position (where it points to)<br>"
-                "Keys: anything else is looked up; a prefix is enough"
-            )
+        hint = self.tr("Offset, expression, name or key: 0x10, -72, index+40, header.version")
+        spoken = self.tr("Go to an offset, an expression or a name, or look up a key")
+        about = self.tr(
+            "Offsets: 4096, 4,096, 0x1000, 4Ki · from the end: -72 · from the caret: +0x10<br>"
+            "Names: index+12*40, objects.stop, header.index_position (the field), "
+            "*header.index_position (where it points to)<br>"
+            "Keys: anything else is looked up; a prefix is enough"
         )
+        self.field = made(QLineEdit(), "addressField", accessibleName=spoken, toolTip=about, placeholderText=hint)
         self.field.setClearButtonEnabled(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         # Inside the field, so that nothing beside it moves.
-        self.preview = made(Elided(greedy=True, parent=self.field), "addressPreview")
+        self.preview = made(Elided(greedy=True, parent=self.field), "addressPreview", alignment=RIGHT, visible=False)
         self.preview.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.preview.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.preview.hide()
         self._offers = QStandardItemModel(self)
-        self.completer = QCompleter(self._offers, self)
+        self.completer = made(QCompleter(self._offers, self), maxVisibleItems=14)
         self.list = made(QListView(), "addressOffers")
         self.completer.setPopup(self.list)
         PressThrough(self.list)
         self.completer.setCompletionRole(_TEXT)
         self.completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
-        self.completer.setMaxVisibleItems(14)
         self.completer.activated[QModelIndex].connect(self._offer_taken)  # type: ignore[index]
         self.field.setCompleter(self.completer)
         self.label = QLabel(self.tr("Go to:"))

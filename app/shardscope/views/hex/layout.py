@@ -654,8 +654,10 @@ class HexGrid:
         return self.edges[part][cell]
 
     def rect(self, block: Block, part: HexPart) -> QRectF:
+        return self._rect(block, self.edges[part])
+
+    def _rect(self, block: Block, edges: Sequence[float]) -> QRectF:
         row, last, cell, stop = block
-        edges = self.edges[part]
         return QRectF(edges[cell], self.header + row * self.row, edges[stop] - edges[cell], (last - row) * self.row)
 
     def reach(self, rows: ScreenRows) -> Range:
@@ -695,19 +697,13 @@ class HexGrid:
             self.fill_block(painter, block, brush)
 
     def fill_block(self, painter: QPainter, block: Block, brush: QBrush) -> None:
-        row, last, cell, stop = block
-        y, height = self.header + row * self.row, (last - row) * self.row
         for edges in self.edges.values():
-            painter.fillRect(QRectF(edges[cell], y, edges[stop] - edges[cell], height), brush)
+            painter.fillRect(self._rect(block, edges), brush)
 
     def frame(self, painter: QPainter, start: int, stop: int, rows: ScreenRows) -> None:
         blocks = self.blocks(start, stop, rows, beyond=1)
-        header, high = self.header, self.row
         for edges in self.edges.values():
-            rects = [
-                QRectF(edges[cell], header + row * high, edges[stop] - edges[cell], (last - row) * high)
-                for row, last, cell, stop in blocks
-            ]
+            rects = [self._rect(block, edges) for block in blocks]
             if len(rects) == 1:
                 painter.drawPolyline(QPolygonF(rects[0]))
             elif len(rects) == 2 and (rects[0].left() >= rects[1].right() or rects[1].left() >= rects[0].right()):

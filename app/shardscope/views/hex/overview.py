@@ -6,16 +6,14 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
     QAction,
     QActionGroup,
     QBrush,
-    QColor,
     QContextMenuEvent,
-    QFontMetricsF,
     QHelpEvent,
     QKeyEvent,
     QMouseEvent,
@@ -25,7 +23,7 @@ from PySide6.QtGui import (
     QPen,
     QRegion,
 )
-from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 
 from shardcore import Section, Severity, Span
 from shardcore.model.span import union
@@ -38,15 +36,17 @@ from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_text
+from shardscope.widgets.layouts import made
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.save_picture import add_picture
-from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_labels, paint_strip
+from shardscope.widgets.strip_paint import LABEL_GAP, SectionStrip, StripScale, paint_labels, paint_strip
+from shardscope.widgets.table import context_menu
 
 _MARGIN = 10.0
 _LEAST = 3.0
 """Minimum width of a highlight in pixels."""
 _HEAD = 4.0
-_TOP = 5.0
+
 _LINE = 4.0
 _LEAST_VIEW = 4.0
 _CORNER = 4.0
@@ -60,7 +60,8 @@ _SHORT = 14
 _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
-class Overview(QWidget):
+class Overview(SectionStrip):
+    natural, beside, above, below = 400, _MARGIN, 5.0, LABEL_GAP + _LINE + 5.0
     spoken_role = QAccessible.Role.Slider
 
     jumped = Signal(object)
@@ -72,15 +73,11 @@ class Overview(QWidget):
 
     def __init__(self, state: HexState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("overview")
-        self.setAccessibleName(self.tr("Overview of the file"))
+        made(self, "overview", accessibleName=self.tr("Overview of the file"), mouseTracking=True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setMouseTracking(True)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.schematic = False
         self._state = state
-        self._scale = StripScale(0, (), 1)
         self._placed: tuple[object, ...] = ()
         self._fetched: tuple[tuple[int, int], ...] | None = None
         self._hits: Sequence[int] = ()
@@ -141,12 +138,6 @@ class Overview(QWidget):
     def label(self, section: Section) -> str:
         return f"{section.name} · {size_text(section.size)} · {share_text(section.size, self._size)}"
 
-    def sizeHint(self) -> QSize:
-        return QSize(400, round(_TOP + self._label_height() + LABEL_GAP + STRIP_HEIGHT + LABEL_GAP + _LINE + _TOP))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(60, self.sizeHint().height())
-
     # --- geometry ---
 
     def x_of(self, offset: int) -> float:
@@ -177,9 +168,6 @@ class Overview(QWidget):
         self._note_xs = frozenset(round(self.x_of(note.span.start)) for note in self._state.notes[:_MOST_MARKS])
         self.update()
 
-    def _label_height(self) -> float:
-        return QFontMetricsF(self.font()).height()
-
     def _page_changed(self, name: str, number: int) -> None:
         if name == self._state.name:
             self.update()
@@ -191,8 +179,7 @@ class Overview(QWidget):
         colours = theme.of(self)
         painter.fillRect(self.rect(), colours.window)
         if self._size:
-            name, top = self._state.name, _TOP + self._label_height() + LABEL_GAP
-            strip = QRectF(_MARGIN, top, self._scale.width, STRIP_HEIGHT)
+            name, strip = self._state.name, self._strip()
             arrows = arrows_in(self._state.arrows, name)
             paint_strip(painter, colours, self._scale, strip, self.label if not arrows else None)
             self._paint_loaded(painter, colours, strip)
@@ -213,15 +200,13 @@ class Overview(QWidget):
             painter.setPen(QPen(colours.accent, 1, Qt.PenStyle.DotLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(self.rect().adjusted(1, 1, -2, -2))
-        painter.end()
 
     def _paint_loaded(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
         if self._fetched is None:
             return
         top, done = round(strip.bottom() + LABEL_GAP), 0
         painter.fillRect(QRectF(strip.left(), top, strip.width(), _LINE), colours.border)
-        partly = QColor(colours.ok)
-        partly.setAlphaF(_PARTLY)
+        partly = theme.faint(colours.ok, _PARTLY)
         for start, stop in self.loaded():
             left, right = self.x_of(start), self.x_of(stop)
             first, last = max(math.floor(left), done), math.ceil(right)
@@ -277,8 +262,7 @@ class Overview(QWidget):
     ) -> None:
         painter.save()
         painter.setFont(badge_font(painter.font()))
-        fill = QColor(colours.accent)
-        fill.setAlphaF(0.45)
+        fill = theme.faint(colours.accent, 0.45)
         in_order = sorted(highlights, key=lambda highlight: (highlight.span.start, highlight.number))
         ends = [(self.x_of(highlight.span.start), self.x_of(highlight.span.stop)) for highlight in in_order]
         for highlight, (left, right) in zip(in_order, ends, strict=True):
@@ -336,9 +320,6 @@ class Overview(QWidget):
 
     # --- events ---
 
-    def resizeEvent(self, event: QEvent) -> None:
-        self._rescale()
-
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and self._size:
             QToolTip.showText(event.globalPos(), self.tip_at(event.pos().x()), self)
@@ -370,16 +351,17 @@ class Overview(QWidget):
 
     def menu_at(self, x: float) -> QMenu:
         section, offset = self._scale.section_at(x - _MARGIN), self.offset_at(x)
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(self.tr("&Go here"), lambda: self.jumped.emit(offset))
         span = Span(self._state.name, section.start, section.stop)
-        menu.addAction(self.tr("&Select section"), lambda: self.section_chosen.emit(span))
-        menu.addSeparator()
-        menu.addAction(self.tr("Copy &name"), lambda: copy_text(section.name))
-        menu.addAction(self.tr("Copy &range"), lambda: copy_text(f"{section.start}..{section.stop}"))
-        menu.addAction(self.tr("Copy &offset"), lambda: copy_text(f"{offset:#x}"))
-        menu.addSeparator()
+        entries = [
+            (self.tr("&Go here"), lambda: self.jumped.emit(offset)),
+            (self.tr("&Select section"), lambda: self.section_chosen.emit(span)),
+            None,
+            (self.tr("Copy &name"), lambda: copy_text(section.name)),
+            (self.tr("Copy &range"), lambda: copy_text(f"{section.start}..{section.stop}")),
+            (self.tr("Copy &offset"), lambda: copy_text(f"{offset:#x}")),
+            None,
+        ]
+        menu = context_menu(self, entries)
         choice = QActionGroup(menu)
         for text, schematic in (("&True scale", False), ("Sche&matic", True)):
             action = QAction(text, choice, checkable=True, checked=self.schematic is schematic)

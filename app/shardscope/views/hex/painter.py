@@ -280,9 +280,7 @@ class _RowPainter:
                 found.append(QRectF(edges[cell], y, edges[stop] - edges[cell], thin))
         painter.setPen(Qt.PenStyle.NoPen)
         for kind, rects in lines.items():
-            quiet = self.palette.edge(SECTION_ROLES[kind - 1])
-            quiet.setAlphaF(_EDGE)
-            painter.setBrush(quiet)
+            painter.setBrush(theme.faint(self.palette.edge(SECTION_ROLES[kind - 1]), _EDGE))
             painter.drawRects(rects)
         painter.setBrush(_NO_BRUSH)
 
@@ -318,12 +316,12 @@ class _RowPainter:
             line = Qt.PenStyle.SolidLine if new else Qt.PenStyle.DashLine
             for start, stop in proposed.marks(*grid.reach(rows)):
                 if below:
-                    grid.fill(painter, start, stop, rows, QBrush(_faint(colour, _CHANGED), pattern))
+                    grid.fill(painter, start, stop, rows, QBrush(theme.faint(colour, _CHANGED), pattern))
                     continue
                 painter.setPen(QPen(colour, grid.rounded(2 if start == proposed.current else 1), line))
                 grid.frame(painter, start, stop, rows)
         if scene.sandboxed is not None:
-            crossed = QBrush(_faint(palette.warning, _CROSSED), Qt.BrushStyle.DiagCrossPattern)
+            crossed = QBrush(theme.faint(palette.warning, _CROSSED), Qt.BrushStyle.DiagCrossPattern)
             painter.setPen(QPen(palette.warning, grid.rounded(1.5), Qt.PenStyle.DotLine))
             for start, stop in scene.sandboxed.inside(*grid.reach(rows)):
                 if below:
@@ -414,12 +412,6 @@ class _RowPainter:
 def paint_gutter(painter: QPainter, grid: HexGrid, palette: Palette, top: float, height: float) -> None:
     painter.fillRect(QRectF(0, top, grid.gutter, height), palette.window)
     painter.fillRect(QRectF(grid.gutter, top, grid.rounded(1), height), palette.border)
-
-
-def _faint(colour: QColor, alpha: float) -> QColor:
-    other = QColor(colour)
-    other.setAlphaF(alpha)
-    return other
 
 
 def _stretches(values: NDArray[Any]) -> Iterable[tuple[int, int, int, int]]:
@@ -657,9 +649,9 @@ class HexPainter:
             pen = QPen(palette.accent, thin, dashed if highlight.hollow else Qt.PenStyle.SolidLine)
             found.append((pen, _reach(highlight.span)))
             if not highlight.hollow:
-                grid.fill(painter, *_reach(highlight.span), scene.rows, QBrush(_faint(palette.accent, _FILL)))
+                grid.fill(painter, *_reach(highlight.span), scene.rows, QBrush(theme.faint(palette.accent, _FILL)))
         if len(scene.frames) > 1:
-            found.append((QPen(_faint(palette.accent, _FAINT), thin), scene.frames[1]))
+            found.append((QPen(theme.faint(palette.accent, _FAINT), thin), scene.frames[1]))
         found += [(QPen(palette.accent, thin), frame) for frame in scene.frames[:1]]
         if scene.hover is not None:
             found.append((QPen(palette.muted, thin), scene.hover))

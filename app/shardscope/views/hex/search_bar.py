@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
-from types import MappingProxyType
 from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -86,21 +85,19 @@ class SearchHistory(QObject):
         return self._lines[self._at]
 
 
-KINDS = MappingProxyType[str, tuple[str, Callable[[str, bool], Sequence[Searched]]]](
-    {
-        "Text": ("text, as UTF-8", lambda text, case: (parse_text(text, match_case=case),)),
-        "Hex": ("53 57 ?? 4?", lambda text, _: (parse_hex(text),)),
-        "Regex": (r"shard_\d+|\x00{8}, on bytes", lambda text, case: (parse_expression(text, match_case=case),)),
-        "UTF-16": (
-            "text, as UTF-16 little-endian",
-            lambda text, case: (parse_text(text, "utf-16-le", match_case=case),),
-        ),
-        "Number": (
-            "512, 0x200 or 1.5, in every width and byte order; u16be:512 for one of them",
-            lambda text, _: parse_numbers(text),
-        ),
-    }
-)
+KINDS: dict[str, tuple[str, Callable[[str, bool], Sequence[Searched]]]] = {
+    "Text": ("text, as UTF-8", lambda text, case: (parse_text(text, match_case=case),)),
+    "Hex": ("53 57 ?? 4?", lambda text, _: (parse_hex(text),)),
+    "Regex": (r"shard_\d+|\x00{8}, on bytes", lambda text, case: (parse_expression(text, match_case=case),)),
+    "UTF-16": (
+        "text, as UTF-16 little-endian",
+        lambda text, case: (parse_text(text, "utf-16-le", match_case=case),),
+    ),
+    "Number": (
+        "512, 0x200 or 1.5, in every width and byte order; u16be:512 for one of them",
+        lambda text, _: parse_numbers(text),
+    ),
+}
 _BYTES = re.compile(r"([0-9a-f?]{2} )+[0-9a-f?]{0,2}", re.IGNORECASE)
 
 AT_ONCE = 64 * 1024 * 1024
@@ -137,12 +134,10 @@ class SearchBar(QWidget):
         self.kind = made(QComboBox(), "searchKind", accessibleName=self.tr("Kind of search"))
         self.kind.addItems(list(KINDS))
         self.field = made(QLineEdit(), "searchField", accessibleName=self.tr("Search"), clearButtonEnabled=True)
-        self.field.setToolTip(self.tr("Up and Down: recent searches"))
-        self.field.setMinimumWidth(120)
+        made(self.field, toolTip=self.tr("Up and Down: recent searches"), minimumWidth=120, textEdited=self._typed)
         label = QLabel(self.tr("Find:"))
         label.setBuddy(self.field)
-        self.progress = made(QProgressBar(), "searchProgress", textVisible=False)
-        self.progress.setRange(0, 1000)
+        self.progress = made(QProgressBar(), "searchProgress", textVisible=False, maximum=1000)
         self.progress.setFixedSize(60, 8)
         self.status = made(Elided(greedy=True), "searchStatus")
         tr, button = self.tr, self._button
@@ -152,7 +147,7 @@ class SearchBar(QWidget):
 
         self.earlier = button("▾", "searchEarlier", tr("Recent searches"), show_earlier)
         self.stop = button(tr("Stop"), "searchStop", tr("Stop (Esc)"), self.cancel)
-        self.match_case = made(QCheckBox(tr("Match case")), "searchMatchCase")
+        self.match_case = made(QCheckBox(tr("Match case")), "searchMatchCase", toggled=lambda _: self._say(""))
         tip = tr("Search the decoded contents of the objects instead of the stored bytes")
         self.contents = made(QCheckBox(tr("Search contents")), "searchContents", toolTip=tip)
         row = lay(
@@ -174,8 +169,6 @@ class SearchBar(QWidget):
         lay(QVBoxLayout(self), row, line, margins=(10, 4, 10, 4), spacing=2)
         self.kind.currentTextChanged.connect(self._kind_changed)
         self.kind.activated.connect(lambda _: setattr(self, "_chosen", True))
-        self.field.textEdited.connect(self._typed)
-        self.match_case.toggled.connect(lambda _: self._say(""))
         self.contents.toggled.connect(lambda on: self.look() if on and self.field.text() else self._say(""))
         self.field.installEventFilter(self)
         self._kind_changed(self.kind.currentText())
@@ -198,9 +191,8 @@ class SearchBar(QWidget):
             self.kind.setCurrentText("Hex" if _BYTES.fullmatch(text) else "Text")
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
-        colours = theme.of(self)
         self.status.set_text(text)
-        self.status.setStyleSheet(f"color: {(colours.error if wrong else colours.muted).name()}")
+        theme.write_in(self.status, "error" if wrong else "muted")
 
     # --- opening and closing ---
 

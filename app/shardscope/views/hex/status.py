@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from html import escape
-from types import MappingProxyType
 from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
@@ -62,9 +61,8 @@ class Breadcrumb(QLabel):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        made(self, "breadcrumb", textFormat=Qt.TextFormat.RichText)
+        made(self, "breadcrumb", textFormat=Qt.TextFormat.RichText, focusPolicy=Qt.FocusPolicy.TabFocus)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.LinksAccessibleByMouse)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._path: Sequence[Node] = ()
         self._names: list[str] = []
@@ -217,9 +215,7 @@ class HexStatus(QWidget):
         lay(row, self.offset, self.length, (self.value, 1), self.whole, margins=(4, 0, 0, 0), spacing=18)
 
     def _label(self, name: str, meaning: str, *, greedy: bool = False) -> Elided:
-        label = made(Elided(greedy=greedy), name, accessibleDescription=meaning)
-        label.setToolTip(meaning)
-        return label
+        return made(Elided(greedy=greedy), name, accessibleDescription=meaning, toolTip=meaning)
 
     def refresh(self) -> None:
         state, last = self._state, self._shown
@@ -267,7 +263,7 @@ def _value(path: Sequence[Node], span: Span, names: Sequence[str]) -> str:
 
 # --- the legend: tints and letters of sections; underlines of keys, pointers and sizes ---
 
-_NAMES = MappingProxyType({FieldRole.OFFSET: "pointer"})
+_NAMES = {FieldRole.OFFSET: "pointer"}
 _SWATCH = 15.0
 _GAP = 5.0
 _SPACE = 14.0
@@ -345,7 +341,6 @@ class Legend(QWidget):
             painter.setPen(colours.muted)
             painter.drawText(QRectF(x + _SWATCH + _GAP, 0, text + 2, height), middle, entry.name)
             x += _SWATCH + _GAP + text + _SPACE
-        painter.end()
 
     def _paint_swatch(self, painter: QPainter, colours: theme.Palette, entry: LegendEntry, place: QRectF) -> None:
         role = entry.role

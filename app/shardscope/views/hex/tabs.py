@@ -54,17 +54,12 @@ class SourceTabs(QTabBar):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("sourceTabs")
-        self.setAccessibleName(self.tr("Sources of bytes"))
-        self.setDrawBase(False)
-        self.setExpanding(False)
-        self.setUsesScrollButtons(True)
-        self.setElideMode(Qt.TextElideMode.ElideNone)
+        made(self, "sourceTabs", accessibleName=self.tr("Sources of bytes"), drawBase=False, expanding=False)
+        made(self, usesScrollButtons=True, elideMode=Qt.TextElideMode.ElideNone, currentChanged=self._changed)
         self.hide()
         self.sources: list[OpenSource] = []
         self.drawing_in_front = False
         self._drawing = False
-        self.currentChanged.connect(self._changed)
 
     def known(self, name: str) -> OpenSource | None:
         return next((source for source in self.sources if source.name == name), None)

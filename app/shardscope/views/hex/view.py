@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, Qt, QTimer, Signal
@@ -43,7 +42,7 @@ WHEEL_ROWS = 3
 
 _NOTCH = 120
 _HEX_DIGITS = "0123456789abcdefABCDEF"
-_STEPS = MappingProxyType({Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1})
+_STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 _SCROLL_MILLISECONDS = 40
 _FASTEST_ROWS = 40
 _LOOKS = 28
@@ -85,10 +84,8 @@ class HexView(QAbstractScrollArea):
             lambda: self.header_menu_requested.emit(self.looks.mapToGlobal(self.looks.rect().bottomLeft()))
         )
         install_roles()
-        self.setObjectName("hexView")
-        self.setAccessibleName(self.tr("Bytes"))
+        made(self, "hexView", accessibleName=self.tr("Bytes"), focusPolicy=Qt.FocusPolicy.StrongFocus)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setMouseTracking(True)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
@@ -143,7 +140,6 @@ class HexView(QAbstractScrollArea):
         across = float(self.horizontalScrollBar().value())
         scene = self.state.scene(focused=self.hasFocus())
         self._painter.paint(painter, scene, self.state.cells_of, QRectF(self.viewport().rect()), across)
-        painter.end()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self.state.fit_area()

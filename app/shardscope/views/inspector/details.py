@@ -113,11 +113,9 @@ MOST_EXTRAS = 24
 
 MOST_SEGMENTS = 5
 
-_TONES = MappingProxyType(
-    {State.DELETED: "warning", State.TOMBSTONED: "warning", State.DAMAGED: "error", State.UNUSED: "muted"}
-)
+_TONES = {State.DELETED: "warning", State.TOMBSTONED: "warning", State.DAMAGED: "error", State.UNUSED: "muted"}
 
-_NO_CODEC = MappingProxyType({"none": "not compressed", "unread": "", "unknown": "unknown codec"})
+_NO_CODEC = {"none": "not compressed", "unread": "", "unknown": "unknown codec"}
 
 _DIGEST = 32
 """Length from which a value that ends the key is not shown again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
     QGuiApplication,
@@ -16,7 +16,6 @@ from PySide6.QtGui import (
     QPdfWriter,
     QTextDocument,
 )
-from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from shardcore.model.details import Card, markdown
@@ -25,6 +24,7 @@ from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import ResourceFreeText
+from shardscope.widgets.save_picture import svg_file
 
 WIDTH = 600
 """Width of the picture in pixels at 100 %."""
@@ -58,9 +58,7 @@ class DetailsDialog(QDialog):
             (self.save, self.ask_save),
             (QPushButton(self.tr("Close")), self.accept),
         ):
-            button.setAutoDefault(False)
-            button.clicked.connect(slot)
-            row.addWidget(button)
+            row.addWidget(made(button, autoDefault=False, clicked=slot))
         column = QVBoxLayout(self)
         column.addWidget(self.view, 1)
         column.addLayout(row)
@@ -120,14 +118,7 @@ class DetailsDialog(QDialog):
         except OSError:
             return False
         if kind == ".svg":
-            size = page.size().toSize()
-            generator = QSvgGenerator()
-            generator.setFileName(str(path))
-            generator.setSize(size)
-            generator.setViewBox(QRect(QPoint(0, 0), size))
-            generator.setResolution(self.logicalDpiX())
-            generator.setTitle(self._card.name)
-            self._paint(generator, page)
+            self._paint(svg_file(path, self, page.size().toSize(), self._card.name), page)
         elif kind == ".pdf":
             writer = QPdfWriter(str(path))
             writer.setResolution(_PRINT_RESOLUTION)

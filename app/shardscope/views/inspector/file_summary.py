@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import MappingProxyType
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QImage, QPixmap, QResizeEvent
@@ -33,7 +32,7 @@ REMOTE_SLICE = 1 << 20
 TWO_COLUMNS = 560
 """Width in pixels from which parts and details are side by side."""
 
-_KINDS = MappingProxyType({"bigfile": "BigFile"})
+_KINDS = {"bigfile": "BigFile"}
 
 _PICTURE = 132
 """Longer edge of the slice in pixels."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPalette
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractScrollArea,
@@ -62,7 +62,7 @@ from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
 from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.scroll_area import ScrollArea
-from shardscope.widgets.table import context_menu
+from shardscope.widgets.table import LEFT, context_menu
 from shardscope.widgets.wrap_text import WrapText
 
 _TWO_ROWS = ("u64", "i64", "f32", "f64")
@@ -99,24 +99,20 @@ class Numbers(QTableWidget):
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        header.setSectionsClickable(False)
+        made(header, defaultAlignment=LEFT, sectionsClickable=False)
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         # The minimum of the style stays that of a larger zoom.
         self.verticalHeader().setMinimumSectionSize(1)
-        self.setShowGrid(False)
         # Keep both ends of a number: sign and exponent.
-        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        made(self, showGrid=False, textElideMode=Qt.TextElideMode.ElideMiddle, tabKeyNavigation=False)
         self.set_editable(False)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
-        self.setTabKeyNavigation(False)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizeAdjustPolicy(QAbstractScrollArea.SizeAdjustPolicy.AdjustIgnored)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._menu)
+        made(self, contextMenuPolicy=Qt.ContextMenuPolicy.CustomContextMenu, customContextMenuRequested=self._menu)
         for number, row in enumerate(self._rows):
             for column, item in enumerate(self._cells[number]):
                 if not column or row[0][0] not in "uif":
@@ -295,16 +291,14 @@ class Inspector(ScrollArea):
         self.references.ask.clicked.connect(self._session.references.find)
         self.references.clear.clicked.connect(self._session.references.clear)
         self.references.page.followed.connect(self._follow)
-        self.numbers_title = plain_label(bold=True, wrap=True)
-        self.hint = plain_label(self.tr("Open a shard to see what its bytes mean."), "inspectorHint", wrap=True)
-        for label in (self.numbers_title, self.hint):
-            label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self.numbers_title = plain_label(bold=True, wrap=True, quiet=True)
+        hint = self.tr("Open a shard to see what its bytes mean.")
+        self.hint = plain_label(hint, "inspectorHint", wrap=True, quiet=True)
         self.numbers = Numbers()
         self.file = FileSummary(self._session)
         about = self.tr("Copy or export details")
         self.more = made(QToolButton(), "inspectorMore", text="⋯", accessibleName=about, toolTip=about)
-        self.more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        made(self.more, focusPolicy=Qt.FocusPolicy.TabFocus, popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         menu = QMenu(self.more)
         menu.addAction(self.tr("&Copy details"), self._copy_details)

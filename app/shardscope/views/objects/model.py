@@ -19,7 +19,7 @@ from shardscope.session.object_filter import STATES
 from shardscope.session.object_rows import RowRanges
 from shardscope.session.session import Session
 from shardscope.widgets.plain_text import tip
-from shardscope.widgets.table import Index
+from shardscope.widgets.table import LEFT, RIGHT, Index
 
 Values = Sequence[str | int | None]
 
@@ -82,8 +82,7 @@ class ObjectColumn:
 
     @property
     def alignment(self) -> int:
-        side = Qt.AlignmentFlag.AlignRight if self.number else Qt.AlignmentFlag.AlignLeft
-        return int(side | Qt.AlignmentFlag.AlignVCenter)
+        return int(RIGHT if self.number else LEFT)
 
     def known(self, page: RowPage) -> Values:
         """Return the values of a page; None where a number is unknown."""

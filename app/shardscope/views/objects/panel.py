@@ -56,8 +56,7 @@ class Chips(QToolBar):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("objectChips")
-        self.setAccessibleName(self.tr("Kinds and states"))
+        made(self, "objectChips", accessibleName=self.tr("Kinds and states"))
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         plain = "{ background: transparent; border: none; padding: 0; spacing: 4px; }"
         self.setStyleSheet(f"QToolBar {plain} #qt_toolbar_ext_button {plain}")
@@ -92,8 +91,7 @@ class Chips(QToolBar):
         button = self.widgetForAction(action)
         assert isinstance(button, QToolButton)
         self.buttons[name, value] = button
-        button.setAccessibleName(self.tr("Only {0}").format(text))
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        made(button, accessibleName=self.tr("Only {0}").format(text), focusPolicy=Qt.FocusPolicy.TabFocus)
 
 
 class FilterField(QLineEdit):
@@ -113,10 +111,9 @@ class FilterField(QLineEdit):
                 "Drop a file here to ask whether it is in this shard: by its SHA-256, its name, then its content."
             )
         )
-        self.setAccessibleName(self.tr("Filter objects"))
-        self.setClearButtonEnabled(True)
-        self.setAcceptDrops(True)
-        self.setMinimumWidth(172)
+        made(
+            self, accessibleName=self.tr("Filter objects"), clearButtonEnabled=True, acceptDrops=True, minimumWidth=172
+        )
 
     def _accept_file(self, event: QDropEvent) -> Path | None:
         urls = event.mimeData().urls()

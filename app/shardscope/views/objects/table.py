@@ -111,24 +111,18 @@ class ObjectTable(QTableView):
         self._texts: dict[str, float] = {}
         self._titles = QStandardItemModel(self)
         self._titled: Sequence[ObjectColumn] = ()
-        made(self, "objectTable", accessibleName=self.tr("Objects"))
+        made(self, "objectTable", accessibleName=self.tr("Objects"), showGrid=False, wordWrap=False)
         self.setModel(model)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        made(self, selectionBehavior=QAbstractItemView.SelectionBehavior.SelectRows, tabKeyNavigation=False)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setShowGrid(False)
-        self.setWordWrap(False)
-        self.setTabKeyNavigation(False)
-        rows = self.verticalHeader()
-        rows.hide()
+        rows = made(self.verticalHeader(), visible=False)
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         # A header checks whether a whole row is selected, one call per row; an empty selection model avoids that.
         rows.setSelectionModel(QItemSelectionModel(model, rows))
         header = self.horizontalHeader()
         # Qt would call a model in Python eight times per title and paint.
         header.setModel(self._titles)
-        header.setHighlightSections(False)
-        header.setMinimumSectionSize(48)
+        made(header, highlightSections=False, minimumSectionSize=48)
         # Room for the sort indicator beside right-aligned titles.
         header.setStyleSheet("QHeaderView::section { padding-right: 16px; }")
         self._show_titles()
@@ -247,7 +241,6 @@ class ObjectTable(QTableView):
             veil = self.palette().base().color()
             veil.setAlpha(_VEIL_ALPHA)
             painter.fillRect(area, veil)
-        painter.end()
 
     def _paint_rows(self, painter: QPainter, colours: theme.Palette, area: QRect, seen: range) -> None:
         height, first = self.verticalHeader().defaultSectionSize(), seen.start
@@ -318,8 +311,7 @@ class ObjectTable(QTableView):
                 painter.setPen(colour)
                 pen = colour
             if largest > 0 and row.size > 0 and bar_room >= _LEAST_BAR:
-                bar = QColor(colours.base if number in inverted else colours.accent)
-                bar.setAlphaF(_BAR_STRENGTH)
+                bar = theme.faint(colours.base if number in inverted else colours.accent, _BAR_STRENGTH)
                 long = max(bar_room * min(row.size / largest, 1.0), 1.0)
                 painter.fillRect(QRectF(corner.x() + MARGIN, corner.y() + number * height + 6, long, height - 12), bar)
             if key and row.struck:

@@ -17,6 +17,7 @@ from shardcore import Node, Remedy, Shard, SourceError, Span, State
 from shardcore.dataclasses import dataclass
 from shardcore.operations.extraction import ExtractOptions, Names, extract_objects
 from shardcore.progress import Progress
+from shardcore.sources.base import on_failure
 from shardcore.system import is_own, process_exists
 from shardcore.writing.temporary import write_whole
 from shardscope.session.byte_pages import pieces_of
@@ -134,11 +135,8 @@ def prepare(
         raise TooLarge
     folder = folders.new()
     refs = [shard.objects.ref(row) for row in columns.row[used].tolist()]
-    try:
+    with on_failure(shutil.rmtree, folder, ignore_errors=True):
         results = list(extract_objects(shard, refs, folder, _PLAIN, each_piece=_watch(progress, total, limit)))
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
     kept = [result for result in results if not result.error]
     wrong = [result for result in results if result.error]
     problems = tuple(f"{result.key or 'an object without a key'}: {result.error}" for result in wrong)
@@ -160,11 +158,8 @@ def _prepare_bytes(
         raise TooLarge
     source, folder = shard.bytes_of(span.source), folders.new()
     path = folder / Names().give(f"{node.name}.bin")
-    try:
+    with on_failure(shutil.rmtree, folder, ignore_errors=True):
         size = write_whole(path, pieces_of(source, span, progress))
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
     return Prepared(folder, (path,), size)
 
 
@@ -173,8 +168,7 @@ def _is_object(shard: Shard, span: Span, row: int) -> bool:
     ref = shard.objects.ref(row)
     if ref.state in (State.UNUSED, State.DELETED) or not ref.spans:
         return False
-    content = ref.spans[0]
-    return content.source == span.source and span.start <= content.start and content.stop <= span.stop
+    return span.holds(ref.spans[0])
 
 
 def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int], None]:

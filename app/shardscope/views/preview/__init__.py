@@ -146,9 +146,7 @@ def button(
     name: str, text: str, clicked: Callable[[], object], *, tip: str = "", spoken: str = "", checkable: bool = False
 ) -> QToolButton:
     found = made(QToolButton(), name, text=text, toolTip=tip, accessibleName=spoken, checkable=checkable)
-    found.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-    found.clicked.connect(lambda _: clicked())
-    return found
+    return made(found, focusPolicy=Qt.FocusPolicy.StrongFocus, clicked=lambda _: clicked())
 
 
 def choice(name: str, spoken: str, items: Sequence[str] = ()) -> QComboBox:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QLocale, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QLocale, QPointF, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAccessible, QDoubleValidator, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
+    QComboBox,
     QGridLayout,
     QLabel,
     QLineEdit,
@@ -257,7 +258,7 @@ class LevelsBar(QWidget):
         self.setObjectName("previewLevels")
         self._statistics = ArrayStatistics()
         self.levels = (0.0, 1.0)
-        self.histogram = Histogram()
+        self.histogram = made(Histogram(), levels_changed=self.set_levels)
         self.low = self._field("previewLow", self.tr("Lowest value of the colour scale"))
         self.high = self._field("previewHigh", self.tr("Highest value of the colour scale"))
         # The owner places these buttons.
@@ -267,7 +268,6 @@ class LevelsBar(QWidget):
         all_levels = lambda: self.set_levels(self._statistics.low, self._statistics.high)  # noqa: E731
         self.whole = button("previewAllLevels", self.tr("All"), all_levels, tip=tip)
         self.setLayout(row(self.low, self.histogram, self.high))
-        self.histogram.levels_changed.connect(self.set_levels)
 
     def _field(self, name: str, spoken: str) -> QLineEdit:
         line = made(QLineEdit(), name, accessibleName=spoken, toolTip=spoken)
@@ -276,8 +276,7 @@ class LevelsBar(QWidget):
         validator.setLocale(QLocale.c())
         line.setValidator(validator)
         line.setFixedWidth(line.fontMetrics().horizontalAdvance("-0.0000e-00") + 18)
-        line.editingFinished.connect(self._typed)
-        return line
+        return made(line, editingFinished=self._typed)
 
     def setVisible(self, visible: bool) -> None:
         super().setVisible(visible)
@@ -338,8 +337,7 @@ class AxisSliders(QGridLayout):
         box.setAlignment(Qt.AlignmentFlag.AlignCenter)
         box.setFixedWidth(max(box.fontMetrics().horizontalAdvance(f"{end}") for end in (ends[0], ends[1] + 1)) + 36)
         for kind, one in zip(self._names, (slider, box), strict=True):
-            one.setObjectName(f"{kind}{axis if axis >= 0 else 'Channel'}")
-            one.setAccessibleName(self._spoken.format(name))
+            made(one, f"{kind}{axis if axis >= 0 else 'Channel'}", accessibleName=self._spoken.format(name))
         slider.setRange(*ends)
         box.setRange(*ends)
         slider.setValue(value)
@@ -351,6 +349,17 @@ class AxisSliders(QGridLayout):
         for place, widget in enumerate((QLabel(name), slider, box)):
             self.addWidget(widget, line, place)
         self.sliders[axis] = slider
+
+
+def offer_planes(
+    axes: QComboBox, pairs: Sequence[tuple[int, int]], name: Callable[[int], str], current: int = 0
+) -> None:
+    with QSignalBlocker(axes):
+        axes.clear()
+        for across, down in pairs:
+            axes.addItem(f"{name(across)} × {name(down)}" if down != across else name(across), (across, down))
+        axes.setCurrentIndex(current)
+    axes.setVisible(len(pairs) > 1)
 
 
 class NumbersModel(TableModel):
@@ -393,7 +402,7 @@ class ArrayView(ContentView):
         self.setObjectName("previewArray")
         self.keys = self.plane = PlaneView()
         self.zoom_bar = ZoomBar(self.plane)
-        self.levels = LevelsBar()
+        self.levels = made(LevelsBar(), levels_changed=lambda *_: self._show())
         self.numbers = NumbersModel()
         self.table = QTableView()
         self.axes = choice("previewAxes", self.tr("Axes of the picture"))
@@ -415,19 +424,15 @@ class ArrayView(ContentView):
         lay(QVBoxLayout(self), PictureFrame(above, picture))
         self.axes.currentIndexChanged.connect(lambda _: self._choose_axes())
         self.look.currentIndexChanged.connect(lambda _: self._show())
-        self.levels.levels_changed.connect(lambda *_: self._show())
         self.plane.pointed.connect(lambda x, y: self._point(self.index_of(x, y) if x >= 0 else None))
         self.plane.chosen.connect(lambda x, y: self.chosen.emit(*self._layout.bytes_of(self.index_of(x, y))))
 
     def _build_table(self) -> None:
         table = self.table
-        table.setObjectName("previewNumbers")
-        table.setAccessibleName(self.tr("Elements of the array"))
+        made(table, "previewNumbers", accessibleName=self.tr("Elements of the array"), tabKeyNavigation=False)
         table.setModel(self.numbers)
         table.setFont(mono(SMALL))
-        table.setTabKeyNavigation(False)
-        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
-        table.verticalHeader().setMinimumWidth(40)
+        made(table.verticalHeader(), defaultSectionSize=self.fontMetrics().height() + 6, minimumWidth=40)
         table.horizontalHeader().setResizeContentsPrecision(_MEASURED)
         bytes_of = lambda cell: self._layout.bytes_of(self.index_of(cell.column(), cell.row()))  # noqa: E731
         self._links = ItemLinks(self, table, bytes_of)
@@ -457,24 +462,17 @@ class ArrayView(ContentView):
 
     def _offer_axes(self) -> None:
         array, named = self._array, bool(self._layout.axes)
+        usual = named or self._layout.order == "F"
         large = [axis for axis in range(array.ndim) if array.shape[axis] > 1] or [0]
         pairs = list(combinations(large, 2)) or [(large[0], large[0])]
         if not named:
             # Matrices are shown row by row; of named axes (x, y, z) the first is horizontal.
             pairs = [(across, down) for down, across in pairs]
-        self.axes.blockSignals(True)
-        self.axes.clear()
-        for across, down in pairs:
-            down_name = f" × {self._name(down)}" if down != across else ""
-            self.axes.addItem(f"{self._name(across)}{down_name}", (across, down))
-        self.axes.setCurrentIndex(0 if named or self._layout.order == "F" else pairs.index(_plane_of(array, large)))
-        self.axes.blockSignals(False)
-        self.axes.setVisible(len(pairs) > 1)
+        offer_planes(self.axes, pairs, self._name, 0 if usual else pairs.index(_plane_of(array, large)))
         flat = len(large) < 2 or not is_pictured(array.dtype) or _is_line(array, self.axes.currentData())
         wide = array.dtype.kind == "u" and array.dtype.itemsize >= 4
-        self.look.blockSignals(True)
-        self.look.setCurrentIndex(NUMBERS if flat else LABELS if wide else GREY)
-        self.look.blockSignals(False)
+        with QSignalBlocker(self.look):
+            self.look.setCurrentIndex(NUMBERS if flat else LABELS if wide else GREY)
 
     def _name(self, axis: int) -> str:
         return self._layout.axes[axis] if self._layout.axes else self.tr("axis {0}").format(axis)

@@ -151,9 +151,8 @@ class DragHandle(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("previewDrag")
-        self.setAccessibleName(self.tr("Drag to another program"))
-        self.setToolTip(self.tr("Drag the object to another program"))
+        spoken, about = self.tr("Drag to another program"), self.tr("Drag the object to another program")
+        made(self, "previewDrag", accessibleName=spoken, toolTip=about)
         self.setCursor(Qt.CursorShape.OpenHandCursor)
         # Paints again when the pointer enters or leaves.
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
@@ -186,8 +185,7 @@ class PreviewPanel(QWidget):
         self._chosen: dict[str, str] = {}
         self._where: Span | None = None
         self._built = False
-        self.handle = DragHandle(self)
-        self.handle.hide()
+        self.handle = made(DragHandle(self), visible=False)
         self.drag = DragOut(session, self.handle, lambda: (self.shown.ref.row,) if self.shown is not None else ())
 
     def sizeHint(self) -> QSize:
@@ -204,12 +202,12 @@ class PreviewPanel(QWidget):
         self.title = value_line("previewTitle")
         self.scope, group = QWidget(), QButtonGroup(self)
         self.scope.setObjectName("previewScope")
-        self.chunk_button = button("previewChunk", self.tr("Chunk"), lambda: None, checkable=True)
+        chunk = button("previewChunk", self.tr("Chunk"), lambda: None, checkable=True)
+        self.chunk_button = made(chunk, checked=True)
         self.volume_button = button("previewVolume", self.tr("Volume"), lambda: None, checkable=True)
         lay(QHBoxLayout(self.scope), self.chunk_button, self.volume_button, spacing=2)
         group.addButton(self.chunk_button)
         group.addButton(self.volume_button)
-        self.chunk_button.setChecked(True)
         self.scope.hide()
         self._buttons: dict[str, QToolButton] = {}
         self._switch = lay(QHBoxLayout(), spacing=2)
@@ -228,9 +226,7 @@ class PreviewPanel(QWidget):
         self.note = plain_label("", "previewNote", wrap=True)
         self._notes = QWidget()
         lay(QHBoxLayout(self._notes), self.back, (self.note, 1), self.more, margins=(8, 0, 8, 4), spacing=6)
-        self.hint = plain_label("", "previewHint", wrap=True)
-        self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.hint.setForegroundRole(self.hint.palette().ColorRole.PlaceholderText)
+        self.hint = made(plain_label("", wrap=True, quiet=True), "previewHint", alignment=Qt.AlignmentFlag.AlignCenter)
         self.location = made(QPushButton(self.tr("Show location")), "previewLocation", clicked=self._show_location)
         self.empty = QWidget()
         empty = lay(QVBoxLayout(self.empty), 1, self.hint, self.location, 1, margins=(9, 9, 9, 9), spacing=6)

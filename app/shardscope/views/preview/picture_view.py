@@ -26,7 +26,7 @@ from shardscope.views.preview import ContentView, Preview, button, row, value_li
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import px
 from shardscope.widgets.keyboard import ARROWS
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.scroll_area import scrolled
 
@@ -58,9 +58,7 @@ class PlaneView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("previewPlane")
-        self.setAccessibleName(self.tr("Picture"))
-        self.setMouseTracking(True)
+        made(self, "previewPlane", accessibleName=self.tr("Picture"), mouseTracking=True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.image = QImage()
@@ -270,8 +268,7 @@ class PictureFrame(QWidget):
         self._parts = above, below
         inner, middle = QWidget(), QWidget()
         self._inner = lay(QVBoxLayout(inner), 1)
-        self.side = scrolled(inner, "previewSide", self.tr("Controls"), self)
-        self.side.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.side = made(scrolled(inner, "previewSide", self.tr("Controls"), self), focusPolicy=Qt.FocusPolicy.NoFocus)
         self.side.setFixedWidth(px(SIDE))
         self.side.hide()
         # In this order, which is also that of the Tab key.

@@ -45,7 +45,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.fonts import SMALL, sized
 from shardscope.widgets.keyboard import ARROWS
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 
 BUDGET = 0.016
 """Seconds per frame while the scene turns."""
@@ -76,10 +76,8 @@ class SceneCanvas(QWidget):
 
     def __init__(self, draw: Painter, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("previewScene")
-        self.setAccessibleName(self.tr("3D view"))
+        made(self, "previewScene", accessibleName=self.tr("3D view"), mouseTracking=True)
         self.setToolTip(self.tr("Drag or arrow keys: turn · wheel, + and −: zoom · 0: reset · page keys: next part"))
-        self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.camera = Camera.first()
@@ -215,9 +213,7 @@ class SceneCanvas(QWidget):
             painter.drawLines(behind)
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, True)
             painter.drawImage(QRectF(self.rect()), self.image)
-            faint = QColor(colours.border)
-            faint.setAlphaF(0.7)
-            painter.setPen(QPen(faint, 1))
+            painter.setPen(QPen(theme.faint(colours.border, 0.7), 1))
             painter.drawLines(front)
             painter.setBrush(Qt.BrushStyle.NoBrush)
             rings = ((self._hover, colours.text), (self.mark, colours.accent)) if not len(self.scene.triangles) else ()
@@ -391,17 +387,14 @@ class SceneView(ContentView):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(session, parent)
         self.setObjectName("previewGeometry")
-        self.canvas = SceneCanvas(self._draw)
+        self.canvas = made(SceneCanvas(self._draw), pointed=self._point, chosen=self._choose)
         self.setFocusProxy(self.canvas)
-        self.levels = choice("previewLevel", self.tr("Level of detail"))
+        self.levels = made(choice("previewLevel", self.tr("Level of detail")), activated=self.show_level)
         self.counts, self.value = value_line("previewCounts"), value_line("previewValue")
         self._preview: Preview | None = None
         self.content: GeometryContent | None = None
         bar = row(self.levels, self.counts, edges=(8, 4, 8, 4))
         lay(QVBoxLayout(self), bar, (self.canvas, 1), row(self.value, edges=(8, 2, 8, 4)))
-        self.levels.activated.connect(self.show_level)
-        self.canvas.pointed.connect(self._point)
-        self.canvas.chosen.connect(self._choose)
         WhileVisible(session.selection_changed, self, self._follow)
 
     @classmethod

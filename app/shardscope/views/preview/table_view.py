@@ -20,8 +20,8 @@ from shardscope.session.display_text import offset_words
 from shardscope.session.session import Session
 from shardscope.views.preview import ContentView, ItemLinks, Preview, selected_cells, single_bytes
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.layouts import lay
-from shardscope.widgets.table import Column, TableModel
+from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.table import LEFT, RIGHT, Column, TableModel
 
 MOST_WIDTH = 280
 """Initial maximum width of a column in pixels."""
@@ -191,22 +191,14 @@ class TableView(ContentView):
         super().__init__(session, parent)
         self.rows = RowsModel()
         self.keys = self.table = table = _RowTable()
-        table.setObjectName("previewTable")
-        table.setAccessibleName(self.tr("Rows of the object"))
+        made(table, "previewTable", accessibleName=self.tr("Rows of the object"))
         table.setModel(self.rows)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
-        table.setTabKeyNavigation(False)
-        table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
-        table.verticalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        header = table.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        header.setSortIndicatorClearable(True)
+        made(table, showGrid=False, wordWrap=False, tabKeyNavigation=False)
+        made(table.verticalHeader(), defaultSectionSize=self.fontMetrics().height() + 8, defaultAlignment=RIGHT)
+        header = made(table.horizontalHeader(), highlightSections=False, defaultAlignment=LEFT)
+        made(header, sortIndicatorClearable=True, stretchLastSection=True)
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         header.setResizeContentsPrecision(_MEASURED)
-        header.setStretchLastSection(True)
         table.setSortingEnabled(True)
         lay(QVBoxLayout(self), table)
         self._links = ItemLinks(self, table, self.bytes_of)

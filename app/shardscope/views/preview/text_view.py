@@ -147,11 +147,8 @@ class TextLines(QPlainTextEdit):
         made(self, "previewText", accessibleName=self.tr("Text of the object"), readOnly=True)
         flags = Qt.TextInteractionFlag
         self.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
-        self.setTabChangesFocus(True)
-        self.setFrameShape(QPlainTextEdit.Shape.NoFrame)
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.setFont(mono(NORMAL))
-        self.setMouseTracking(True)
+        made(self, tabChangesFocus=True, mouseTracking=True, frameShape=QPlainTextEdit.Shape.NoFrame)
+        made(self, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap, font=mono(NORMAL))
         self.viewport().setMouseTracking(True)
         self._colours = _Colours(self.document(), self)
         self._numbers = _Numbers(self)

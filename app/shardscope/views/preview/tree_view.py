@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QHeaderView, QTreeView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTreeView, QVBoxLayout, QWidget
 
 from shardcore import JsonContent, ObjectRef, Shard
 from shardcore.codecs.json_text import JsonSpans, JsonValue
@@ -17,8 +17,9 @@ from shardscope.session.session import Session
 from shardscope.views.preview import ContentView, ItemLinks, Preview, single_bytes
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import tip
+from shardscope.widgets.table import Index
 
 GROUP = 1000
 """Maximum number of items per level; more are grouped."""
@@ -28,8 +29,6 @@ _SHALLOW = 40
 
 _COLOURS = {"string": "ok", "number": "note", "boolean": "accent", "null": "accent"}
 _CONTAINERS = ("object", "array")
-
-Index = QModelIndex | QPersistentModelIndex
 
 
 @dataclass(eq=False, slots=True)
@@ -182,14 +181,9 @@ class TreeView(ContentView):
         super().__init__(session, parent)
         self.tree = JsonTree(self)
         self.keys = self.view = QTreeView()
-        self.view.setObjectName("previewJson")
-        self.view.setAccessibleName(self.tr("JSON of the object"))
+        name = self.tr("JSON of the object")
+        made(self.view, "previewJson", accessibleName=name, uniformRowHeights=True)
         self.view.setModel(self.tree)
-        self.view.setUniformRowHeights(True)
-        self.view.setExpandsOnDoubleClick(True)
-        header = self.view.header()
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
-        header.setStretchLastSection(True)
         lay(QVBoxLayout(self), self.view)
         self._links = ItemLinks(self, self.view, self._bytes)
         self._exact = True

@@ -105,7 +105,7 @@ def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tu
     axes = len(grid.shape)
     if layout is None or len(layout.shape) < axes or not layout.begin:
         return None
-    if any(one.source == span.source and span.start <= one.start and one.stop <= span.stop for one in ref.spans[:1]):
+    if ref.spans and span.holds(ref.spans[0]):
         # The whole chunk, including the header before its blocks.
         first, stop = 0, layout.nbytes
     elif (part := part_stored_at(shard.content_parts(ref), span)) is not None:

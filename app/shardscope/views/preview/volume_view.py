@@ -19,7 +19,7 @@ from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.preview import choice, row, value_line
-from shardscope.views.preview.array_view import LABELS, LOOKS, AxisSliders, LevelsBar, statistics_of
+from shardscope.views.preview.array_view import LABELS, LOOKS, AxisSliders, LevelsBar, offer_planes, statistics_of
 from shardscope.views.preview.picture_view import PictureFrame, PlaneView, ZoomBar
 from shardscope.views.preview.volume_slice import (
     KEPT,
@@ -117,7 +117,6 @@ class VolumePlane(PlaneView):
         for one in self._slice.chunks:
             if one.meets(*visible):
                 self._paint_chunk(painter, one, colours)
-        painter.end()
 
     def _paint_chunk(self, painter: QPainter, one: ShownChunk, colours: theme.Palette) -> None:
         assert self._slice is not None
@@ -167,12 +166,11 @@ class VolumeView(QWidget):
         self._mesh: tuple[str, str] | None = None
         self.plane = VolumePlane()
         self.setFocusProxy(self.plane)
-        self.scales = choice("volumeScale", self.tr("Scale"))
+        self.scales = made(choice("volumeScale", self.tr("Scale")), minimumWidth=px(94))
         self.axes = choice("volumeAxes", self.tr("Axes of the picture"))
         self.look = choice("volumeLook", self.tr("Colours"))
         for combo in (self.scales, self.axes, self.look):
             combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.scales.setMinimumWidth(px(94))
         for look in LOOKS[: LABELS + 1]:
             self.look.addItem(self.tr(look), look.lower())
         about = self.tr("Edges of the chunks")
@@ -270,13 +268,7 @@ class VolumeView(QWidget):
             self.scales.addItem(f"{scale.name.removeprefix('scale ')} · {times(scale.shape)}", scale.name)
         self.scales.setCurrentIndex(self.scales.findData(grid.name))
         self.scales.setVisible(len(grid.scales) > 1)
-        pairs = planes_of(grid)
-        self.axes.blockSignals(True)
-        self.axes.clear()
-        for across, down in pairs:
-            self.axes.addItem(f"{self._name(across)} × {self._name(down)}", (across, down))
-        self.axes.blockSignals(False)
-        self.axes.setVisible(len(pairs) > 1)
+        offer_planes(self.axes, planes_of(grid), self._name)
         self._show_axes()
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt, Signal
 
 from shardcore import Node, SectionRole, Shard, ShardError
 from shardcore.dataclasses import dataclass, field, replace
@@ -26,6 +26,7 @@ from shardscope.session.display_text import (
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
 from shardscope.widgets.plain_text import tip
+from shardscope.widgets.table import LEFT, RIGHT, Index
 
 MOST_VISITED = 4000
 """Maximum number of nodes examined for differences from the specification."""
@@ -48,14 +49,11 @@ _LONGEST_TIP = 400
 COLUMNS = ("Name", "Type", "Value", "Offset", "Size")
 VALUE, OFFSET = COLUMNS.index("Value"), COLUMNS.index("Offset")
 
-LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 _DISPLAY, _ALIGNMENT = Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.TextAlignmentRole
 _TOOL_TIP, _SPOKEN = Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole
 _ROLES = frozenset({_DISPLAY, _TOOL_TIP, _SPOKEN, NODE_ROLE})
 
-Index = QModelIndex | QPersistentModelIndex
 Texts = tuple[str, str, str, str, str]
 
 

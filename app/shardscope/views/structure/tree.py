@@ -21,7 +21,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
-    QHeaderView,
     QMenu,
     QStyle,
     QStyledItemDelegate,
@@ -41,7 +40,7 @@ from shardscope.session.display_text import headline
 from shardscope.session.jobs import JobPriority
 from shardscope.session.selection import Highlight, Selection
 from shardscope.session.session import Session
-from shardscope.views.structure.node_model import COLUMNS, LEFT, OFFSET, RIGHT, VALUE, Index, NodeModel
+from shardscope.views.structure.node_model import COLUMNS, OFFSET, VALUE, NodeModel
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_lines, copy_text
@@ -52,7 +51,7 @@ from shardscope.widgets.layouts import made
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.save_picture import add_picture
-from shardscope.widgets.table import ColumnWidth, context_menu, share_width
+from shardscope.widgets.table import LEFT, RIGHT, ColumnWidth, Index, context_menu, share_width
 
 _NodeId = tuple[str, Span]
 
@@ -251,24 +250,14 @@ class StructureTree(QTreeView):
         self.setModel(self.nodes)
         self.setItemDelegate(NodeDelegate(self))
         self.setItemDelegateForColumn(0, NameDelegate(self))
-        self.setUniformRowHeights(True)
-        self.setIndentation(14)
-        self.setAlternatingRowColors(False)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setExpandsOnDoubleClick(True)
-        header = self.header()
-        header.setStretchLastSection(False)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setMinimumSectionSize(40)
+        made(self, uniformRowHeights=True, indentation=14, editTriggers=QAbstractItemView.EditTrigger.NoEditTriggers)
+        header = made(self.header(), stretchLastSection=False, minimumSectionSize=40)
         name = self.tr("Only fields where the specification and real files differ")
         self.differs = made(QToolButton(header), "structureDiffers", text=self.tr("≠ differs"), accessibleName=name)
-        self.differs.setCheckable(True)
         about = (
             "Show only fields where the specification and real files differ.\nIn tables, only one sample row is shown."
         )
-        self.differs.setToolTip(self.tr(about))
-        self.differs.toggled.connect(self.nodes.show_differing)
+        made(self.differs, checkable=True, toolTip=self.tr(about), toggled=self.nodes.show_differing)
 
     # --- colours and marks ---
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import zip_longest
-from types import MappingProxyType
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
@@ -50,18 +49,16 @@ from shardscope.widgets.wrap_text import WrapText
 
 FAILED = "failed"
 
-_LOOKS = MappingProxyType(
-    {
-        FOUND: ("Found", "tick", "ok"),
-        ELSEWHERE: ("", "alarm", "note"),
-        State.TOMBSTONED: ("Found, tombstoned", "alarm", "warning"),
-        State.DELETED: ("Found, deleted", "alarm", "warning"),
-        State.DAMAGED: ("Found, damaged", "alarm", "error"),
-        ABSENT: ("Not found", "none", "note"),
-        DAMAGED: ("Damaged", "alarm", "error"),
-        FAILED: ("Lookup failed", "alarm", "warning"),
-    }
-)
+_LOOKS = {
+    FOUND: ("Found", "tick", "ok"),
+    ELSEWHERE: ("", "alarm", "note"),
+    State.TOMBSTONED: ("Found, tombstoned", "alarm", "warning"),
+    State.DELETED: ("Found, deleted", "alarm", "warning"),
+    State.DAMAGED: ("Found, damaged", "alarm", "error"),
+    ABSENT: ("Not found", "none", "note"),
+    DAMAGED: ("Damaged", "alarm", "error"),
+    FAILED: ("Lookup failed", "alarm", "warning"),
+}
 
 
 class OutcomeBand(QWidget):
@@ -112,13 +109,10 @@ class OutcomeBand(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         colour: QColor = getattr(theme.of(self), self._tone if self._current else "muted")
-        ground = QColor(colour)
-        ground.setAlphaF(0.13)
         area = QRectF(self.rect())
-        painter.fillRect(area, ground)
+        painter.fillRect(area, theme.faint(colour, 0.13))
         painter.fillRect(QRectF(0, 0, area.width(), 1), colour)
         painter.fillRect(QRectF(0, area.height() - 1, area.width(), 1), colour)
-        painter.end()
 
 
 class CostSwitch(QWidget):
@@ -136,8 +130,7 @@ class CostSwitch(QWidget):
         self.cold = made(
             QRadioButton(self.tr("C&old start")), "traceCold", toolTip=about, toggled=self.cold_wanted.emit
         )
-        self.summary = made(WrapText(tone="muted"), "traceColdTold")
-        self.summary.hide()
+        self.summary = made(WrapText(tone="muted"), "traceColdTold", visible=False)
         row = lay(QHBoxLayout(), QLabel(self.tr("Cost:")), self.warm, self.cold, 1, spacing=12)
         lay(QVBoxLayout(self), row, self.summary, margins=(14, 6, 12, 4), spacing=4)
 
@@ -150,13 +143,11 @@ class CostSwitch(QWidget):
         self.summary.set_text(text)
 
 
-_STATES = MappingProxyType(
-    {
-        State.TOMBSTONED: " is tombstoned in the sidecar; its bytes are still in the file",
-        State.DELETED: " was deleted: its content was overwritten",
-        State.DAMAGED: " has an invalid reference to its content",
-    }
-)
+_STATES = {
+    State.TOMBSTONED: " is tombstoned in the sidecar; its bytes are still in the file",
+    State.DELETED: " was deleted: its content was overwritten",
+    State.DAMAGED: " has an invalid reference to its content",
+}
 
 
 def outcome_of(trace: Trace) -> str | State:
@@ -202,15 +193,13 @@ class TracePanel(QWidget):
         self.cards: list[StepCard] = []
         self._session = session
         self._filled = ("", "")
-        self.timer = made(QTimer(self), interval=STEP_MILLISECONDS)
+        self.timer = made(QTimer(self), interval=STEP_MILLISECONDS, timeout=self._tick)
         self._speed = 1.0
-        self.timer.timeout.connect(self._tick)
         # List, scroll range and cards are resized one after the other.
         self._settling = Debounce(self, self._reveal)
         self.previous_step = self._action(self.tr("Previous step"), "Ctrl+Up", lambda: self._go(-1))
         self.next_step = self._action(self.tr("Next step"), "Ctrl+Down", lambda: self._go(1))
-        self.play = self._action(self.tr("Play"), "Ctrl+Space", self._toggle)
-        self.play.setCheckable(True)
+        self.play = made(self._action(self.tr("Play"), "Ctrl+Space", self._toggle), checkable=True)
         self._build()
         for signal, slot in (
             (session.opened, self.clear),
@@ -403,18 +392,12 @@ class TracePanel(QWidget):
     def _build(self) -> None:
         self.band = OutcomeBand()
         self.band.show_object.clicked.connect(lambda _: self._session.lookup.select_found(self))
-        self.costs = CostSwitch()
-        self.costs.hide()
-        self.costs.cold_wanted.connect(self._show_costs)
+        self.costs = made(CostSwitch(), cold_wanted=self._show_costs, visible=False)
         self._head = QWidget()
         lay(QVBoxLayout(self._head), self.band, self.costs)
-        self.field = made(
-            QLineEdit(), "traceKey", accessibleName=self.tr("Key to look up"), placeholderText=self.tr("Key or prefix")
-        )
-        self.field.setFont(theme.fixed_font())
-        self.field.setClearButtonEnabled(True)
-        self.field.returnPressed.connect(self._look_up)
-        self.field.textChanged.connect(self._compare_key)
+        spoken, hint = self.tr("Key to look up"), self.tr("Key or prefix")
+        self.field = made(QLineEdit(), "traceKey", accessibleName=spoken, placeholderText=hint, clearButtonEnabled=True)
+        made(self.field, font=theme.fixed_font(), returnPressed=self._look_up, textChanged=self._compare_key)
         self.look = made(QPushButton(self.tr("Look up")), "traceLook", clicked=self._look_up)
         self.offers = made(SuggestedKeys(self._session), chosen=self._look_up_offered)
         self._top = lay(QHBoxLayout(), (self.field, 1), self.offers.menu, self.look, spacing=8)
@@ -443,9 +426,7 @@ class TracePanel(QWidget):
         self.hint = made(WrapText(tone="muted"), "traceHint")
         empty = QWidget()
         self._middle = lay(QVBoxLayout(empty), self.hint, self.offers, 1, spacing=20)
-        area = scrolled(empty, "traceStart", self.tr("Getting started"), self)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        return area
+        return made(scrolled(empty, "traceStart", self.tr("Getting started"), self), focusPolicy=Qt.FocusPolicy.NoFocus)
 
     def _built_footer(self) -> QWidget:
         self.footer = QWidget()
@@ -453,9 +434,8 @@ class TracePanel(QWidget):
         row.setSpacing(4)
         self.counter = WrapText(tone="muted")
         for action in (self.previous_step, self.play, self.next_step):
-            button = QToolButton()
+            button = made(QToolButton(), toolButtonStyle=Qt.ToolButtonStyle.ToolButtonTextOnly)
             button.setDefaultAction(action)
-            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
             row.addWidget(button)
             if action is self.play:
                 self.speeds = offer_speeds(button)

@@ -121,7 +121,6 @@ class Sign(QWidget):
             font.setBold(self._filled)
             painter.setFont(font)
             painter.drawText(disc, Qt.AlignmentFlag.AlignCenter, self.mark)
-        painter.end()
 
 
 class NumberSign(QWidget):
@@ -136,7 +135,6 @@ class NumberSign(QWidget):
         painter = QPainter(self)
         painter.setFont(badge_font(self.font()))
         paint_badge(painter, theme.of(self), QPointF(0, 1), self.number, hollow=self.hollow)
-        painter.end()
 
 
 # --- the card ---
@@ -253,4 +251,3 @@ class StepCard(QWidget):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colours.accent)
         painter.drawRoundedRect(QRectF(ground.left(), ground.top() + 8, 3, ground.height() - 16), 1.5, 1.5)
-        painter.end()
