@@ -250,6 +250,7 @@ class PanelDocks(QObject):
         for panel in self.panels:
             dock = _Dock(panel, panel.make(session, settings), window)
             dock.frame.resized.connect(self._calm_soon.again)
+            dock.hide()
             window.addDockWidget(panel.area, dock)
             self.by_name[panel.name] = dock
             dock.dockLocationChanged.connect(self._titles_soon.again)
@@ -705,12 +706,10 @@ class Centre(FixedSizeFrame):
     # --- settings ---
 
     def restore(self) -> None:
-        self._panels.arrange()
-        geometry, state = self._settings.layout("geometry"), self._settings.layout("state")
-        if geometry is not None:
+        """Restore the size of the window; the docks are arranged when the first file is opened."""
+        if (geometry := self._settings.layout("geometry")) is not None:
             self._window.restoreGeometry(geometry)
-        if state is not None and self._panels.restore(state):
-            self._kept = state
+        self._kept = self._settings.layout("state")
 
     def save(self) -> None:
         if self.at_work:
