@@ -227,6 +227,7 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         single.close()
     interrupts.close()
     _end(application, window)
+    gc.freeze()  # the last collection would only delay the exit
     return code
 
 
