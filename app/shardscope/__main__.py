@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import builtins
 import gc
 import os
 import re
@@ -51,11 +52,13 @@ def remote_options_of(options: argparse.ArgumentParser, given: argparse.Namespac
 def quick_start() -> Iterator[None]:
     """Disable the garbage collector while Qt is imported and the window is created; freeze the objects afterwards.
 
-    shardcore is imported first: once loaded, PySide makes every further import slower.
+    PySide reads the source of every module that is imported later, for its `__feature__`, which is not used here.
     """
     gc.disable()
-    import shardcore.shards.opening  # noqa: F401 - imported for those that come later
+    import PySide6.QtCore  # noqa: F401 - replaces `__import__`
 
+    names = vars(builtins)
+    names["__import__"] = names.get("__orig_import__", names["__import__"])
     try:
         yield
     finally:
