@@ -106,13 +106,9 @@ def _text(cls: Any) -> Callable[[object], str]:
     return text
 
 
-def _refusal(method: str, verb: str, cls: Any) -> Callable[..., None]:
-    names = [one.name for one in fields(cls)]
-
-    def refuse(self: Any, name: str, *value: object) -> None:
-        if type(self) is cls or name in names:
-            raise FrozenInstanceError(f"cannot {verb} field {name!r}")
-        getattr(super(cls, self), method)(name, *value)
+def _refusal(verb: str, cls: type) -> Callable[..., None]:
+    def refuse(self: object, name: str, *value: object) -> None:
+        raise FrozenInstanceError(f"cannot {verb} field {name!r}")
 
     return refuse
 
@@ -122,11 +118,10 @@ def _set_state(self: object, state: tuple[dict[str, Any] | None, dict[str, Any]]
         object.__setattr__(self, name, value)
 
 
-_VERBS = {"set": "assign to", "del": "delete"}
+_FROZEN = {"__setattr__": partial(_refusal, "assign to"), "__delattr__": partial(_refusal, "delete")}
 _ORDER = {
     f"__{one.__name__}__": partial(_comparison, one) for one in (operator.lt, operator.le, operator.gt, operator.ge)
 }
-_FROZEN = {f"__{name}attr__": partial(_refusal, f"__{name}attr__", verb) for name, verb in _VERBS.items()}
 
 
 if TYPE_CHECKING:

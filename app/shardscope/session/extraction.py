@@ -16,7 +16,9 @@ from shardcore import ObjectColumns, ObjectRef, Remedy, Shard, ShardError, Sourc
 from shardcore.dataclasses import dataclass, field, replace
 from shardcore.model.objects import in_states
 from shardcore.model.text import plural
-from shardcore.operations.description import ExtractOptions
+from shardcore.operations.extraction import MANIFEST, ExtractOptions, Names, extract_objects, files_of
+from shardcore.operations.extraction.names import HEAD, MAGICS, ending_of
+from shardcore.operations.extraction.selection import outer_kinds, rows_in_file_order
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import bounded
 from shardscope.session.object_rows import RowRanges, exact_sum
@@ -70,8 +72,6 @@ class ExtractionRequest:
 
     @property
     def kinds(self) -> tuple[int, ...] | None:
-        from shardcore.operations.extraction.selection import outer_kinds
-
         return outer_kinds(self.shard.objects) if self.rows is None else None
 
     def takes(self, columns: ObjectColumns) -> NDArray[np.bool_]:
@@ -88,8 +88,6 @@ class ExtractionRequest:
         if self.rows is not None:
             yield from self.rows.pieces()
             return
-        from shardcore.operations.extraction.selection import rows_in_file_order
-
         self.shard.load_index(progress)
         yield from rows_in_file_order(self.shard.objects)
 
@@ -104,6 +102,8 @@ MOST_KEPT = 1 << 22
 
 LOOKED_INTO = 1 << 26
 """Maximum size in bytes of an object that is read to find the extension of its file name."""
+
+_ENDINGS = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
 
 
 def preview_extraction(wanted: ExtractionRequest, progress: Progress = no_progress) -> ExtractionPreview:
@@ -147,8 +147,6 @@ def existing(wanted: ExtractionRequest, progress: Progress = no_progress) -> int
     """Return how many target files exist; approximate if extensions are added from the content."""
     if not os.path.isdir(wanted.where):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         return 0
-    from shardcore.operations.extraction import MANIFEST, Names, files_of
-
     names, stems = Names([MANIFEST], folders=wanted.options.folders), cache(_stems)
     found = 0
     for number, ref in enumerate(_wanted_refs(wanted, progress, {})):
@@ -169,10 +167,7 @@ def _stems(folder: Path) -> set[str]:
         names = [Path(name) for name in os.listdir(folder)]  # noqa: PTH208 - names, not paths
     except OSError:
         return set()
-    from shardcore.operations.extraction.names import MAGICS
-
-    endings = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
-    return {name.stem for name in names if name.suffix in endings}
+    return {name.stem for name in names if name.suffix in _ENDINGS}
 
 
 def _wanted_refs(
@@ -199,8 +194,6 @@ def _ref(wanted: ExtractionRequest, row: int) -> ObjectRef | ShardError:
 
 
 def _examples(wanted: ExtractionRequest, refs: list[ObjectRef]) -> tuple[str, ...]:
-    from shardcore.operations.extraction import MANIFEST, Names, files_of
-
     names, found = Names([MANIFEST], folders=wanted.options.folders), []
     for ref in refs:
         try:
@@ -212,8 +205,6 @@ def _examples(wanted: ExtractionRequest, refs: list[ObjectRef]) -> tuple[str, ..
 
 
 def _ending(wanted: ExtractionRequest, ref: ObjectRef) -> str:
-    from shardcore.operations.extraction.names import HEAD, ending_of
-
     if not wanted.options.guess_extension or not 0 <= ref.size <= LOOKED_INTO:
         return ""
     head = b""
@@ -318,8 +309,6 @@ def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: Ext
         nonlocal size
         size += length
         progress(min(size, total), max(total, 1))
-
-    from shardcore.operations.extraction import extract_objects
 
     results = extract_objects(
         wanted.shard,

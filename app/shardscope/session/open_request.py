@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import shardcore
 from shardcore import (
@@ -30,15 +30,13 @@ from shardcore.model.inside_path import (
     shown_inside,
     split_inside,
 )
+from shardcore.operations.recover import Salvage, salvage
 from shardcore.progress import Progress
 from shardcore.shards.opening import chosen_address, path_inside
 from shardcore.sources.location import source_of
 from shardcore.sources.patched_source import Change, PatchedSource
 from shardcore.sources.remote.address import is_address, parse_address, plain_address, shown_address
 from shardcore.teaching.resource_paths import resources
-
-if TYPE_CHECKING:
-    from shardcore.operations.recover import Salvage
 
 SERVES_DELETED = "deleted"
 """Name of the option that returns tombstoned objects, for formats with tombstones."""
@@ -166,8 +164,6 @@ class OpenRequest:
         """Extract the recoverable objects; in a sandbox, from the changed bytes. Without `folder`, only list them."""
         if self.inside:
             raise UsageError("cannot recover objects inside another file: extract this content and open that file")
-        from shardcore.operations.recover import salvage
-
         where: str | PatchedSource = self._patched(None) if self.sandbox else self.uri
         try:
             return salvage(where, folder, raw=raw, **self._how(progress))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QPoint, QSize, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut
@@ -13,6 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QInputDialog, QLineEdit, QMainWindow,
 
 from shardcore import ShardError, Span, UsageError
 from shardcore.model.text import plural, short, shown
+from shardcore.operations.recover import Salvage
 from shardcore.operations.search import parse_number
 from shardcore.shards.salvage import Condition
 from shardcore.writing.journal import Journal
@@ -32,6 +32,7 @@ from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.edit.editor import LEAST, EditDialog, Editor, EditOutcome
 from shardscope.tasks.edit.rekey import RekeyTask
 from shardscope.tasks.edit.typed_bytes import TypedBytes, proposed_bytes
+from shardscope.tasks.recover import RecoverTask
 from shardscope.views.hex.layout import HexPart
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.hex.state import ByteEdits
@@ -40,10 +41,6 @@ from shardscope.views.objects.panel import ObjectPanel
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import tip
-
-if TYPE_CHECKING:
-    from shardcore.operations.recover import Salvage
-    from shardscope.tasks.recover import RecoverTask
 
 
 class SandboxShell(QObject):
@@ -87,6 +84,8 @@ class SandboxShell(QObject):
         actions.switch.triggered.connect(lambda _: None if self.sandbox.on or self.sandbox.why_not else self.show())
         for slot in (self.show, panel.to_bits):
             actions.to_bits.triggered.connect(lambda _=False, slot=slot: slot())
+        self.salvaging = RecoverTask(session, window)
+        self.salvaging.written.connect(self._salvaged)
         actions.salvage.triggered.connect(lambda _: self.salvaging.ask())
         actions.save.triggered.connect(lambda _: self.ask_save())
 
@@ -150,14 +149,6 @@ class SandboxShell(QObject):
         box.rejected.connect(self.sandbox.stay)
 
     # --- copies ---
-
-    @cached_property
-    def salvaging(self) -> RecoverTask:
-        from shardscope.tasks.recover import RecoverTask
-
-        task = RecoverTask(self._session, self._window)
-        task.written.connect(self._salvaged)
-        return task
 
     def _salvaged(self, done: Salvage) -> None:
         there = done.count(Condition.WHOLE) + done.count(Condition.UNCHECKED)

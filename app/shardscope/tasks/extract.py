@@ -13,7 +13,7 @@ from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import source_lost
 from shardcore.model.options import Option, OptionType
 from shardcore.model.text import plural, shown, size_text
-from shardcore.operations.description import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
+from shardcore.operations.extraction import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardscope.session.display_text import cut_middle, error_text
 from shardscope.session.extraction import (
     ExtractionOutcome,

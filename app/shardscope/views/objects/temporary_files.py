@@ -15,7 +15,7 @@ import numpy as np
 
 from shardcore import Node, Remedy, Shard, SourceError, Span, State
 from shardcore.dataclasses import dataclass
-from shardcore.operations.description import ExtractOptions
+from shardcore.operations.extraction import ExtractOptions, Names, extract_objects
 from shardcore.progress import Progress
 from shardcore.system import is_own, process_exists
 from shardcore.writing.temporary import write_whole
@@ -132,8 +132,6 @@ def prepare(
     total = sum(size for size in columns.size[used].tolist() if size > 0)
     if limit is not None and total > limit:
         raise TooLarge
-    from shardcore.operations.extraction import extract_objects
-
     folder = folders.new()
     refs = [shard.objects.ref(row) for row in columns.row[used].tolist()]
     try:
@@ -160,8 +158,6 @@ def _prepare_bytes(
     span = node.span
     if limit is not None and span.size > limit:
         raise TooLarge
-    from shardcore.operations.extraction import Names
-
     source, folder = shard.bytes_of(span.source), folders.new()
     path = folder / Names().give(f"{node.name}.bin")
     try:
