@@ -30,14 +30,12 @@ WITH_WORDS = 940
 
 
 def line_icon(name: str, colours: theme.Palette, ratio: float) -> QIcon:
-    """Render a Lucide icon, given by file name, in text colour and in the colour of disabled text.
-
-    `ratio` is the scale of the display; icons for scales of 1 and 2 are rendered too, in case the window is moved.
-    """
+    """Render a Lucide icon, given by file name, in text colour and in the colour of disabled text."""
     drawing = resource_paths.path(f"icons/lucide/{name}.svg").read_text(encoding="utf-8")
     icon = QIcon()
     for mode, ink in ((QIcon.Mode.Normal, colours.text), (QIcon.Mode.Disabled, colours.faint)):
         coloured = drawing.replace("currentColor", ink.name())
+        # For the scale of the display, and for others to which the window may be moved.
         for size in {fonts.px(_ICON * scale) for scale in (1, 2, ratio)}:
             sized = coloured.replace('="24"', f'="{size}"')
             icon.addPixmap(QPixmap.fromImage(QImage.fromData(sized.encode())), mode)

@@ -703,7 +703,7 @@ class Centre(FixedSizeFrame):
     # --- settings ---
 
     def restore(self) -> None:
-        """Restore the size of the window; the docks are arranged when the first file is opened."""
+        # The docks are arranged when the first file is opened.
         if (geometry := self._settings.layout("geometry")) is not None:
             self._window.restoreGeometry(geometry)
         self._kept = self._settings.layout("state")
