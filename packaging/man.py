@@ -33,17 +33,17 @@ def shardcore_page() -> str:
     """Return the page of `shardcore`."""
     import typer
 
-    from shardcore.cli.program import app
+    from shardcore.cli.program import app, loaded
 
     group: Any = typer.main.get_command(app)
     lines = [*_head("shardcore", group.help), ".SH SYNOPSIS", ".B shardcore", "[OPTIONS] COMMAND [ARGS]..."]
     lines += [".SH DESCRIPTION", roff(group.help), ".SH OPTIONS"]
     lines += _entries(_panels(group)["Options"])
-    shared = _panels(group.commands[SHARED])
+    shared = _panels(loaded(SHARED))
     groups = {name: rows for name, rows in shared.items() if name not in ("Arguments", "Options")}
     lines.append(".SH COMMANDS")
-    for name, command in group.commands.items():
-        lines += _command(name, command, groups)
+    for name in group.commands:
+        lines += _command(name, loaded(name), groups)
     for name, rows in groups.items():
         lines += [f".SH OPTIONS: {name.upper()}", *_entries(rows)]
     codes = group.epilog.removeprefix("Exit codes: ").rstrip(".").split("; ")

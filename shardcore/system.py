@@ -10,7 +10,6 @@ import errno
 import ntpath
 import os
 import re
-import signal
 import stat
 import sys
 import threading
@@ -398,7 +397,9 @@ def user_mark() -> str:
 # --- processes ---
 
 
-def ending_signals() -> tuple[signal.Signals, ...]:
+def ending_signals() -> tuple[int, ...]:
+    import signal
+
     more: Any = getattr(signal, "SIGBREAK", None)
     return (signal.SIGTERM,) if more is None else (signal.SIGTERM, more)
 

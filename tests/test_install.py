@@ -206,6 +206,7 @@ def test_importing_the_library_is_free() -> None:
 def test_a_window_is_seen_before_anything_is_fetched() -> None:
     """The window is imported without HTTP, which local files do not need, and without what the first screen hides."""
     late = ("http.client", "urllib3", "ssl", "multiprocessing", "markdown_it", "numpy.ma", "shardscope.tasks.find_key")
+    late += ("shardcore.operations.convert", "shardcore.operations.edit", "shardcore.operations.pack", "difflib")
     code = f"import sys, shardscope.shell.main_window\nprint([name for name in {late} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[]"]

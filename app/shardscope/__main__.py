@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import builtins
 import gc
 import os
 import re
@@ -51,11 +52,12 @@ def remote_options_of(options: argparse.ArgumentParser, given: argparse.Namespac
 def quick_start() -> Iterator[None]:
     """Disable the garbage collector while Qt is imported and the window is created; freeze the objects afterwards.
 
-    shardcore is imported first: once loaded, PySide makes every further import slower.
+    PySide reads the source of every module that is imported later, for its `__feature__`, which is not used here.
     """
     gc.disable()
-    import shardcore.shards.opening  # noqa: F401 - imported for those that come later
+    import PySide6.QtCore  # noqa: F401 - replaces `__import__`
 
+    vars(builtins)["__import__"] = getattr(builtins, "__orig_import__", builtins.__import__)
     try:
         yield
     finally:
@@ -84,10 +86,10 @@ def collect_on_this_thread(window: QWidget) -> None:
     timer.start(COLLECT_EVERY)
 
 
-NO_QT = "shardscope: the window is not installed: pip install 'shardscope[gui]'; `shardcore` works without it"
+NO_QT = "the window is not installed: pip install 'shardscope[gui]'; `shardcore` works without it"
 PICTURE = ("size", "scale", "select", "trace", "step", "verify", "show")
 """Options that need `--screenshot`."""
-NO_DISPLAY = "shardscope: there is no display; use `shardcore`, or `shardscope --screenshot OUT.png URI` for a picture"
+NO_DISPLAY = "there is no display; use `shardcore`, or `shardscope --screenshot OUT.png URI` for a picture"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -137,8 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"shardscope {shardcore.__version__}")
         return 0
     if any(find_spec(name) is None for name in ("PySide6", "pyqtgraph")):
-        print(NO_QT, file=sys.stderr)
-        return 2
+        return _failed(NO_QT)
     if given.install_desktop or given.uninstall_desktop:
         return _desktop(installs=given.install_desktop)
     if given.screenshot is not None:
@@ -149,14 +150,17 @@ def main(arguments: list[str] | None = None) -> int:
     elif stray := [name for name in PICTURE if getattr(given, name) != options.get_default(name)]:
         options.error(f"--{stray[0]} requires --screenshot")
     elif not has_display():
-        print(NO_DISPLAY, file=sys.stderr)
-        return 2
+        return _failed(NO_DISPLAY)
     try:
         return _screenshot(options, given) if given.screenshot is not None else _window(options, given)
     except ImportError as error:
         # For example on a server without the system libraries of Qt.
-        print(f"shardscope: no window can be shown, use `shardcore`: {error}", file=sys.stderr)
-        return 2
+        return _failed(f"no window can be shown, use `shardcore`: {error}")
+
+
+def _failed(text: str, code: int = 2) -> int:
+    print(f"shardscope: {text}", file=sys.stderr)
+    return code
 
 
 def _link(uri: str) -> tuple[str, Span | None]:
@@ -173,15 +177,13 @@ def _desktop(*, installs: bool) -> int:
     from shardscope.startup import desktop_files
 
     if not has_xdg_desktop():
-        print(f"shardscope: {desktop_files.NOT_HERE}", file=sys.stderr)
-        return 2
+        return _failed(desktop_files.NOT_HERE)
     folder = user_folder("data").parent
     command = desktop_files.running_command()
     try:
         lines = list(desktop_files.install(command, folder) if installs else desktop_files.uninstall(folder))
     except ShardError as error:
-        print(f"shardscope: {error}", file=sys.stderr)
-        return 1
+        return _failed(str(error), 1)
     print("\n".join(lines))
     return 0
 
@@ -195,14 +197,9 @@ def has_display() -> bool:
 
 def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     with quick_start():
-        from PySide6.QtWidgets import QApplication
+        from shardscope.startup.settings import Settings
 
-        from shardscope.startup.settings import Settings, keep_qt_from_settings
-
-        theme = _theme(options, given)
-        keep_qt_from_settings()
-        application = QApplication(sys.argv[:1])
-        _name(application)
+        theme, application = _theme(options, given), _application()
         files = [_link(uri) for uri in (given.uri, *given.more)] if given.uri else []
         name = _socket(given)
         single = _claim(name, files, given) if name else None
@@ -227,6 +224,7 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         single.close()
     interrupts.close()
     _end(application, window)
+    gc.freeze()  # the last collection would only delay the exit
     return code
 
 
@@ -249,26 +247,22 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
     from tempfile import TemporaryDirectory
 
     from PySide6.QtCore import qInstallMessageHandler
-    from PySide6.QtWidgets import QApplication
 
     from shardscope.shell.main_window import MainWindow
     from shardscope.shell.screenshot import ScreenshotError, take
-    from shardscope.startup.settings import Settings, keep_qt_from_settings
+    from shardscope.startup.settings import Settings
 
-    keep_qt_from_settings()
     if given.more:
         options.error("--screenshot takes one URI")
     theme = _theme(options, given) or "light"
     qInstallMessageHandler(_without_platform_notes)
-    application = QApplication(sys.argv[:1])
-    _name(application)
+    application = _application()
     with TemporaryDirectory(prefix="shardscope-") as folder:
         window = MainWindow(Settings(Path(folder) / "settings.json", theme=theme))
         try:
             take(window, wanted)
         except ScreenshotError as error:
-            print(f"shardscope: {error}", file=sys.stderr)
-            return 1
+            return _failed(str(error), 1)
         finally:
             window.close()
             _end(application, window)
@@ -327,9 +321,16 @@ def _without_platform_notes(kind: object, context: object, message: str) -> None
         print(f"shardscope: {message}", file=sys.stderr)
 
 
-def _name(application: QApplication) -> None:
+def _application() -> QApplication:
+    from PySide6.QtWidgets import QApplication
+
+    from shardscope.startup.settings import keep_qt_from_settings
+
+    keep_qt_from_settings()
+    application = QApplication(sys.argv[:1])
     application.setApplicationName("shardscope")
     application.setDesktopFileName("shardscope")
+    return application
 
 
 if __name__ == "__main__":

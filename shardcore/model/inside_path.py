@@ -21,8 +21,8 @@ InsideStep = str | SourceName
 InsidePath = tuple[InsideStep, ...]
 """Keys and names from the outermost object to the innermost."""
 
-_LINK = re.compile(r"(?P<file>.+)#(?P<path>(?:/[^/#]*)+)(?P<rest>#[^#]*)?", re.DOTALL)
-_STRETCHES = re.compile(r"(?:@\d{1,20}-\d{1,20})+", re.ASCII)
+_LINK = r"(?s)(?P<file>.+)#(?P<path>(?:/[^/#]*)+)(?P<rest>#[^#]*)?"
+_STRETCHES = r"(?a)(?:@\d{1,20}-\d{1,20})+"
 _BESIDE = "@:"
 _EMPTY = "@"
 _ACTING = "%/#"
@@ -43,7 +43,7 @@ def parse_inside(text: str) -> InsidePath:
 
 def split_inside(link: str) -> tuple[str, InsidePath, str]:
     """Split a link into file, path inside it, and rest (`#72-80` or empty); UsageError for an invalid path."""
-    found = _LINK.fullmatch(link) if "#/" in link else None
+    found = re.fullmatch(_LINK, link) if "#/" in link else None
     return (link, (), "") if found is None else (found["file"], parse_inside(found["path"]), found["rest"] or "")
 
 
@@ -75,7 +75,7 @@ def last_name(step: InsideStep) -> str:
 def _step_text(step: InsideStep) -> str:
     if isinstance(step, SourceName):
         text = str(step)
-        return _encoded(text if _STRETCHES.fullmatch(text) else _BESIDE + text)
+        return _encoded(text if re.fullmatch(_STRETCHES, text) else _BESIDE + text)
     if step in ("", ".", ".."):
         return step.replace(".", "%2E") or _EMPTY
     return "%40" + _encoded(step[1:]) if step.startswith("@") else _encoded(step)
@@ -97,7 +97,7 @@ def _step(text: str) -> InsideStep:
     if text == _EMPTY:
         return ""
     if text.startswith("@"):
-        if not _STRETCHES.fullmatch(plain):
+        if not re.fullmatch(_STRETCHES, plain):
             raise UsageError(f"{short(text)} is not a path inside a file: bytes are @START-STOP, a key %40…")
         return SourceName.parse(plain)
     return plain

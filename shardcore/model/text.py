@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -142,31 +141,32 @@ class _Escapes(dict[int, str]):
         return shown
 
 
-_ADDRESS = re.compile(r"\b(https?|s3[an]?|gs)(:/{1,2})([^\s'\"`<>|]+)", re.IGNORECASE)
-_VERSION = re.compile(r"versionId=[A-Za-z0-9._~+-]+")
-_PORT = re.compile(r"\[.*\](:\d*)?|[^:]*(:\d*)?")
+# Compiled when a text needs them.
+_ADDRESS = r"(?i)\b(https?|s3[an]?|gs)(:/{1,2})([^\s'\"`<>|]+)"
+_VERSION = r"versionId=[A-Za-z0-9._~+-]+"
+_PORT = r"\[.*\](:\d*)?|[^:]*(:\d*)?"
 
 
 def without_secrets(text: str) -> str:
     """Remove logins and queries (possible signatures) from addresses, also from invalid ones (`http:/host/a`)."""
-    return _ADDRESS.sub(_without_secret, text) if ":/" in text else text
+    return re.sub(_ADDRESS, _without_secret, text) if ":/" in text else text
 
 
 def _without_secret(found: re.Match[str]) -> str:
     place, asks, query = found[3].partition("?")
     host, slash, path = place.partition("/")
     host = host.rpartition("@")[2]
-    if not _PORT.fullmatch(host):
+    if not re.fullmatch(_PORT, host):
         # A truncated login.
         host = "…"
     # Keep punctuation after the address, and a version, which is no secret.
     asked = query.rstrip(":;,.…)")
     end = query[len(asked) :] if asks else ""
-    path += f"?{asked}" if _VERSION.fullmatch(asked) else ""
+    path += f"?{asked}" if re.fullmatch(_VERSION, asked) else ""
     return f"{found[1]}{found[2]}{host}{slash}{path}{end}"
 
 
-_ESCAPED = re.compile(r"^-|[^A-Za-z0-9_./:@+=,-]")
+_ESCAPED = r"^-|[^A-Za-z0-9_./:@+=,-]"
 """Characters that must be escaped: special to `printf` or a shell, or the start of an option."""
 
 
@@ -193,12 +193,14 @@ def _printed(word: str) -> str:
         return ""
     if raw.endswith(b"\n") or b"\0" in raw:
         return ""
-    text = _ESCAPED.sub(lambda one: f"\\{ord(one[0]):03o}", raw.decode("latin-1"))
+    text = re.sub(_ESCAPED, lambda one: f"\\{ord(one[0]):03o}", raw.decode("latin-1"))
     return f"\"$(printf '{text}')\""
 
 
 def key_text(key: str) -> str:
     """Return a key as one line for `--keys`: itself, or a JSON string in ASCII if it is not printable."""
+    import json
+
     return key if key.isprintable() else json.dumps(key).replace("\x7f", "\\u007f")
 
 

@@ -52,7 +52,7 @@ from shardcore.shards.registry import format_of, writes_of
 from shardcore.shards.shard import Shard, Work
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.declaration import KeyRule, Writes
-from shardcore.writing.inputs import Content, InputBatch, InputItem, LeftOut, opened, overwrite_error
+from shardcore.writing.inputs import SMALL_FILE, Content, InputBatch, InputItem, LeftOut, opened, overwrite_error
 from shardcore.writing.manifest import KNOWN, Loss, LossKind, ManifestReader, SourceRecord
 from shardcore.writing.temporary import STREAM_PIECE
 from shardcore.writing.temporary_names import inode_of
@@ -226,7 +226,7 @@ def _in_turn(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> 
 
 def _batched(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> Iterator[SourceObject | InputBatch]:
     """Yield objects in turn; small ones without metadata in batches."""
-    for run, small in small_runs(shard, rows):
+    for run, small in small_runs(shard, rows, SMALL_FILE):
         if not small:
             yield from _in_turn(shard, run, request)
             continue

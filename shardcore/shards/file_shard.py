@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 from functools import cache, partial
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -206,6 +205,8 @@ class FileShard(Shard):
 
 @cache
 def _module(package: str, name: str) -> Any:
+    from importlib.util import find_spec
+
     return import_module(f"{package}.{name}") if find_spec(f"{package}.{name}") is not None else None
 
 

@@ -80,19 +80,15 @@ def detect(where: Openable, *, remote: RemoteOptions | None = None) -> Detection
     """
     where = chosen_address(where)
     target = _source(where, remote)
-    if isinstance(target, Folder):
-        try:
+    try:
+        if isinstance(target, Folder):
             with listed_once():
                 found, verdict = judge_folder(target, each_format)
-        finally:
-            if target is not where:
-                target.close()
-        return Detection(found.name, verdict.why)
-    try:
-        probe = PrefetchedSource(target)
-        found, verdict = judge(probe, each_format, all_containers)
-        if verdict.certainty is Certainty.PARTLY:
-            _check_mark(found, verdict, probe)
+        else:
+            probe = PrefetchedSource(target)
+            found, verdict = judge(probe, each_format, all_containers)
+            if verdict.certainty is Certainty.PARTLY:
+                _check_mark(found, verdict, probe)
     finally:
         if target is not where:
             target.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import (
@@ -38,7 +37,6 @@ from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import Displayed, plural, short, without_secrets
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.trace import LookupRecorder, Trace, record_lookup
 from shardcore.sources.base import PIECE, ReadPurpose, reading_for
 from shardcore.sources.prefetched_source import WholeFiles
 
@@ -54,6 +52,7 @@ if TYPE_CHECKING:
     from shardcore.model.references import ReferenceCollector
     from shardcore.model.usage import LoadSource, Share
     from shardcore.shards.tickets import ShardTicket
+    from shardcore.shards.trace import LookupRecorder, Trace
     from shardcore.sources.base import Source
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
@@ -342,6 +341,8 @@ class Shard(ArrayValue, Displayed, ABC):
 
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
         """Return all objects with a parsed key; may be empty."""
+        from shardcore.shards.trace import LookupRecorder
+
         try:
             return (self.lookup(key, LookupRecorder()),)
         except KeyAbsent:
@@ -552,6 +553,8 @@ class Shard(ArrayValue, Displayed, ABC):
             UsageError: The key is malformed.
             FormatError: The shard is damaged where the lookup reads.
         """
+        from shardcore.shards.trace import LookupRecorder
+
         with reading(self), reading_for(ReadPurpose.LOOKUP):
             return self.lookup(self.parse_key(self.key_text(key)), LookupRecorder())
 
@@ -592,6 +595,8 @@ class Shard(ArrayValue, Displayed, ABC):
             UsageError: The key is malformed.
             SourceError: The bytes cannot be read.
         """
+        from shardcore.shards.trace import record_lookup
+
         with reading(self), reading_for(ReadPurpose.LOOKUP):
             text = self.key_text(key)
             parsed = self.parse_key(text)
@@ -852,6 +857,8 @@ class Shard(ArrayValue, Displayed, ABC):
     @property
     def write_options(self) -> dict[str, Any]:
         """Options for writing a shard like this one; `extract` stores them in its manifest."""
+        import json
+
         return {} if self.sharding is None else {"spec": json.loads(self.sharding.written_with)}
 
     @property

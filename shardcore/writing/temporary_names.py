@@ -14,7 +14,7 @@ from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource
 from shardcore.system import closing_file, is_link, is_own, lock_file, open_to_lock
 
-_LEFT_OVER = re.compile(r"\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part", re.DOTALL)
+_LEFT_OVER = r"(?s)\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part"
 
 JOURNAL = ".undo"
 """Suffix of the journal of the last edit; see `journal`."""
@@ -56,7 +56,7 @@ def _stem(name: str) -> str:
 
 def is_left_over(name: str) -> bool:
     """Return whether a name is a temporary name of a running or killed run."""
-    return _LEFT_OVER.fullmatch(name) is not None or (name.startswith(".") and name.endswith(REPLACING))
+    return re.fullmatch(_LEFT_OVER, name) is not None or (name.startswith(".") and name.endswith(REPLACING))
 
 
 def sweep(folder: Path, stem: str | None = None) -> list[Path]:
@@ -67,7 +67,7 @@ def sweep(folder: Path, stem: str | None = None) -> list[Path]:
     runs: dict[str, list[Path]] = {}
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
-            match = _LEFT_OVER.fullmatch(path.name)
+            match = re.fullmatch(_LEFT_OVER, path.name)
             if match is not None and stem in (None, match["stem"]):
                 runs.setdefault(match["run"], []).append(path)
     return [path for paths in runs.values() for path in _swept(paths)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 from PySide6.QtCore import QFileSystemWatcher, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from shiboken6 import delete
@@ -152,7 +150,7 @@ class DocumentWatch(QObject):
         if shard is None or shard.source is not None or not isinstance(error, ShardError) or not source_lost(error):
             return
         records = shard.tape.records if shard.tape is not None else ()
-        if records and HTTPStatus.OK <= records[-1].status < HTTPStatus.MULTIPLE_CHOICES:
+        if records and records[-1].status // 100 == 2:
             self.set_trouble(None)
 
     def set_trouble(self, error: BaseException | None) -> None:

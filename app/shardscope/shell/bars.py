@@ -25,20 +25,18 @@ _ICON = 16
 
 _CROSS = 12
 
-_SIZES = (16, 20, 24, 28, 32, 40, 48, 64)
-"""Sizes in pixels at which icons are rendered, for the zoom steps and common display scales."""
-
 WITH_WORDS = 940
 """Width in pixels at 100 % from which buttons have text beside their icons."""
 
 
-def line_icon(name: str, colours: theme.Palette) -> QIcon:
+def line_icon(name: str, colours: theme.Palette, ratio: float) -> QIcon:
     """Render a Lucide icon, given by file name, in text colour and in the colour of disabled text."""
     drawing = resource_paths.path(f"icons/lucide/{name}.svg").read_text(encoding="utf-8")
     icon = QIcon()
     for mode, ink in ((QIcon.Mode.Normal, colours.text), (QIcon.Mode.Disabled, colours.faint)):
         coloured = drawing.replace("currentColor", ink.name())
-        for size in _SIZES:
+        # For the scale of the display, and for others to which the window may be moved.
+        for size in {fonts.px(_ICON * scale) for scale in (1, 2, ratio)}:
             sized = coloured.replace('="24"', f'="{size}"')
             icon.addPixmap(QPixmap.fromImage(QImage.fromData(sized.encode())), mode)
     return icon
@@ -94,7 +92,7 @@ class TopBar(QToolBar):
             row.setContentsMargins(2, 2, 2, 2)
         self.setIconSize(QSize(_ICON, _ICON) * fonts.zoom())
         for button, icon in self._icons.items():
-            button.setIcon(line_icon(icon, theme.of(self)))
+            button.setIcon(line_icon(icon, theme.of(self), self.devicePixelRatioF()))
 
     def _button(
         self,

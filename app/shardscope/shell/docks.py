@@ -250,22 +250,20 @@ class PanelDocks(QObject):
         for panel in self.panels:
             dock = _Dock(panel, panel.make(session, settings), window)
             dock.frame.resized.connect(self._calm_soon.again)
+            dock.hide()
             window.addDockWidget(panel.area, dock)
             self.by_name[panel.name] = dock
-            dock.dockLocationChanged.connect(self._titles_soon.again)
+            for changed in (dock.dockLocationChanged, dock.topLevelChanged, dock.visibilityChanged):
+                changed.connect(self._titles_soon.again)
             dock.dockLocationChanged.connect(self._moved)
-            dock.topLevelChanged.connect(self._titles_soon.again)
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
-            dock.visibilityChanged.connect(self._titles_soon.again)
             # Qt keeps docks behind a tab visible, outside of the window: hide their content, so that it does no work.
             dock.visibilityChanged.connect(partial(self._visibility_changed, dock))
             dock.closing.connect(partial(self.uncover, dock))
 
     def panel(self, kind: type[W]) -> W:
-        for dock in self.by_name.values():
-            if isinstance(dock.frame.part, kind):
-                return dock.frame.part
-        raise LookupError(kind.__name__)
+        parts = (dock.frame.part for dock in self.by_name.values())
+        return next(part for part in parts if isinstance(part, kind))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QChildEvent) and event.polished():
@@ -705,12 +703,10 @@ class Centre(FixedSizeFrame):
     # --- settings ---
 
     def restore(self) -> None:
-        self._panels.arrange()
-        geometry, state = self._settings.layout("geometry"), self._settings.layout("state")
-        if geometry is not None:
+        # The docks are arranged when the first file is opened.
+        if (geometry := self._settings.layout("geometry")) is not None:
             self._window.restoreGeometry(geometry)
-        if state is not None and self._panels.restore(state):
-            self._kept = state
+        self._kept = self._settings.layout("state")
 
     def save(self) -> None:
         if self.at_work:

@@ -17,6 +17,7 @@ import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -273,14 +274,9 @@ class SingleWindow(QObject):
                 continue
             self._guests[guest] = b""
             guest.setReadBufferSize(LONGEST + 1)
-            guest.readyRead.connect(self._read)
-            guest.disconnected.connect(self._left)
+            guest.readyRead.connect(partial(self._take, guest))
+            guest.disconnected.connect(partial(self._left, guest))
             QTimer.singleShot(PATIENCE_MILLISECONDS, guest, guest.abort)
-            self._take(guest)
-
-    def _read(self) -> None:
-        guest = self.sender()
-        if isinstance(guest, QLocalSocket):
             self._take(guest)
 
     def _take(self, guest: QLocalSocket) -> None:
@@ -302,10 +298,8 @@ class SingleWindow(QObject):
         guest.disconnectFromServer()
         self.wanted.emit(files)
 
-    def _left(self) -> None:
-        guest = self.sender()
-        if isinstance(guest, QLocalSocket) and guest in self._guests:
-            del self._guests[guest]
+    def _left(self, guest: QLocalSocket) -> None:
+        if self._guests.pop(guest, None) is not None:
             guest.deleteLater()
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from shardcore.dataclasses import dataclass
 from shardcore.model.text import plural, size_text
 
@@ -43,6 +41,8 @@ def money_text(amount: float) -> str:
     """Return an amount in dollars; below one cent with two significant digits: `$0.0000016`, `$9.00`."""
     if amount <= 0:
         return "$0"
+    from decimal import Decimal
+
     # Decimal avoids the digits of binary fractions.
     return f"${amount:,.2f}" if amount >= 0.01 else f"${Decimal(f'{amount:.2g}'):f}"
 

@@ -37,7 +37,6 @@ from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.layouts import made
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.save_picture import add_picture
 
 Index = QModelIndex | QPersistentModelIndex
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -386,6 +385,8 @@ def context_menu(
         elif isinstance(entry, tuple):
             menu.addAction(entry[0], entry[1])
     if report is not None:
+        from shardscope.widgets.save_picture import add_picture
+
         menu.addSeparator()
         add_picture(menu, parent, picture, report)
     return menu

@@ -29,7 +29,7 @@ from shardscope.widgets.table import context_menu
 
 _NATURAL = 320
 _LEAST = 48
-_KEPT = 6
+_KEPT = 16
 _GAP = 2
 
 

@@ -31,7 +31,6 @@ from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import AT_ONCE, Shard
 from shardcore.shards.shard_tasks import ObjectRow, RowsRequest, member_rows, object_rows, wanted_rows
 from shardcore.sources.location import local_path
-from shardcore.writing.inputs import SMALL_FILE
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder
@@ -241,6 +240,8 @@ def _all_refs(shard: Shard, asked: Extract, progress: Progress, alone: bool) -> 
 
 
 def _refs_of(shard: Shard, rows: Rows, asked: Extract, alone: bool) -> Iterator[Wanted]:
+    from shardcore.writing.inputs import SMALL_FILE
+
     alone |= asked.guess_extension or asked.conflict is Conflict.RENAME or asked.parts != AS_USUAL
     most = SMALL_FILE if asked.limit is None else min(asked.limit, SMALL_FILE)
     for run, small in small_runs(shard, rows, -1 if alone else most):
@@ -250,7 +251,7 @@ def _refs_of(shard: Shard, rows: Rows, asked: Extract, alone: bool) -> Iterator[
             yield from shard.objects.each_ref(run, sizes=False)
 
 
-def small_runs(shard: Shard, rows: Rows, most: int = SMALL_FILE) -> Iterator[tuple[Rows, bool]]:
+def small_runs(shard: Shard, rows: Rows, most: int) -> Iterator[tuple[Rows, bool]]:
     """Yield rows in turn, with whether the objects of a run are `bare` and small (never in a remote shard)."""
     together = most >= 0 and shard.source is not None and shard.source.near
     for first in range(0, len(rows), AT_ONCE):

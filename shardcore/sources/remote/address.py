@@ -23,12 +23,12 @@ _PIPE = "|neuroglancer-precomputed:"
 _KEPT = "/%:@!$&'()*+,;=~-._[]"
 """Special characters of a path that are not percent-encoded."""
 
-_SCHEME = re.compile(r"\s*(?:([a-z][a-z0-9+.-]+)://|(arn):aws[a-z-]*:)", re.IGNORECASE)
 _OTHER_NAMES = {"s3a": "s3", "s3n": "s3"}
 """Schemes that Hadoop and Spark use."""
 
 _AZURE = ".blob.core.windows.net"
 # Compiled when an address needs them.
+_SCHEME = r"(?i)\s*(?:([a-z][a-z0-9+.-]+)://|(arn):aws[a-z-]*:)"
 _VERSION = r"(?:^|\?)versionId=([A-Za-z0-9._~+-]{1,1024})$"
 _REGION = r"[a-z]{2}-[a-z0-9-]{1,30}"
 _LINK = "#!"
@@ -195,7 +195,7 @@ class Address:
 
 def is_address(value: object) -> bool:
     """Return whether a text is `scheme://…` (except `file`) or `arn:aws:…`."""
-    found = _SCHEME.match(value) if isinstance(value, str) else None
+    found = re.match(_SCHEME, value) if isinstance(value, str) and ":" in value else None
     return found is not None and (found[1] or "").lower() != "file"
 
 

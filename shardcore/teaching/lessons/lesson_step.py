@@ -18,7 +18,6 @@ from shardcore.model.node import Node
 from shardcore.model.options import OptionPurpose
 from shardcore.model.span import Span
 from shardcore.model.text import short
-from shardcore.operations.pack import pack
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import format_of
 from shardcore.shards.shard import Shard
@@ -59,6 +58,8 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
     Raises:
         UsageError: An option of the lesson names a file or folder.
     """
+    from shardcore.operations.pack import pack
+
     found = format_of(fresh.format or format)
     declared = {option.name: option for option in found.options_for(OptionPurpose.WRITE)}
     for name, value in fresh.options:

@@ -6,11 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-import typer
 
 from shardcore.cli.options import _REMOTE, _format_flags
 from shardcore.cli.output import FLAGS
-from shardcore.cli.program import app, run
+from shardcore.cli.program import loaded, run
 from shardcore.errors import Remedy
 from shardcore.model.options import OptionPurpose
 from shardcore.shards.registry import all_formats
@@ -34,7 +33,7 @@ def test_every_option_is_listed() -> None:
 
 def test_the_flags_of_formats_are_declared_by_them() -> None:
     """`convert` has the options of opening and of writing."""
-    convert = typer.main.get_command(app).commands["convert"]  # type: ignore[attr-defined]
+    convert = loaded("convert")
     there = {name for one in convert.params for name in one.opts}
     for one in all_formats():
         for option in one.options:

@@ -8,11 +8,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-import typer
 
 import shardcore
 from shardcore import KeyAbsent, UsageError
-from shardcore.cli.program import app
+from shardcore.cli.program import loaded
 
 SAMPLES = Path(__file__).parent.parent.parent.parent / "resources" / "samples"
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
@@ -91,7 +90,7 @@ def test_tombstones_are_written_and_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["delete", "truncate", "append", "tombstone", "undo"])
 def test_options_are_those_of_the_command(name: str) -> None:
     """Except for options of terminals and of opening."""
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    command = loaded(name)
     mine = set(inspect.signature(getattr(shardcore, name)).parameters)
     opening = {"source_format", "opening_options", "spec", "xorbs", "date", "deleted", "jobs", "tape", "zones"}
     renamed = {"uri": "path", "file": "path", "undo_last": "undo"}

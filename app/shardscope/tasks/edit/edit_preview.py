@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from difflib import SequenceMatcher
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -13,7 +12,6 @@ from shardcore import Cancelled, DataSet, Shard, ShardError, SourceChanged, Usag
 from shardcore.dataclasses import dataclass, field, fields, replace
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural
-from shardcore.operations.edit import compute_edit
 from shardcore.progress import Progress, no_progress, stopped_by
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.patched_source import Change as Patch
@@ -116,6 +114,8 @@ class Proposal:
 
 def propose(shard: Shard, asked: EditRequest) -> Proposal:
     """Compute an edit; a local file is locked meanwhile, against edits by other processes."""
+    from shardcore.operations.edit import compute_edit
+
     with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
         given = {one.name: getattr(asked, one.name) for one in fields(asked) if one.name != "verb"}
         edit = compute_edit(shard, asked.verb, **given)
@@ -285,6 +285,8 @@ def _opcodes(old: list[bytes], new: list[bytes]) -> Iterator[tuple[str, int, int
     if max(map(len, inner)) > MOST_LINES:
         yield "replace", first, len(old) - last, first, len(new) - last
         return
+    from difflib import SequenceMatcher
+
     for tag, a, b, c, d in SequenceMatcher(None, *inner, autojunk=False).get_opcodes():
         yield tag, a + first, b + first, c + first, d + first
 

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from shardcore import Shard
 from shardcore.model.options import Option, OptionPurpose, read_options
-from shardcore.operations.edit import edit_for
 from shardcore.writing.declaration import REKEY
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import OpenRequest
@@ -91,6 +90,8 @@ class RekeyTask(Task):
         """Write in a job that goes on when the dialog is closed."""
 
         def work(shard: Shard, _: Job) -> None:
+            from shardcore.operations.edit import edit_for
+
             edit_for(shard, REKEY.name)(shard, target, **read_options(options, values, OptionPurpose.REKEY, REKEY.name))
 
         def take(_: None) -> None:

@@ -23,8 +23,6 @@ from shardcore.dataclasses import dataclass
 from shardcore.model.text import plural, size_text
 from shardcore.operations.description import Pack
 from shardcore.progress import Progress
-from shardcore.writing.inputs import input_files
-from shardcore.writing.manifest import ManifestReader
 from shardscope.tasks.form import side_button, switch
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
@@ -111,6 +109,8 @@ def count(paths: Iterable[str], progress: Progress) -> InputCount:
 
 
 def _looked_at(path: str, before: int, progress: Progress) -> Input:
+    from shardcore.writing.inputs import input_files
+
     kind = InputKind.FOLDER if os.path.isdir(path) else InputKind.FILE  # noqa: PTH112 - Path.is_dir raises
     if kind is InputKind.FILE and not os.path.exists(path):  # noqa: PTH110
         return Input(path, InputKind.MISSING, problem="not found")
@@ -131,12 +131,16 @@ def _looked_at(path: str, before: int, progress: Progress) -> Input:
 
 
 def _is_manifest(path: str) -> bool:
+    from shardcore.writing.manifest import ManifestReader
+
     with suppress(ShardError), closing(ManifestReader(path, (), "")) as manifest:
         return manifest.is_one
     return False
 
 
 def _manifest(path: str, before: int, progress: Progress) -> Input:
+    from shardcore.writing.manifest import ManifestReader
+
     objects = size = 0
     problem = ""
     try:

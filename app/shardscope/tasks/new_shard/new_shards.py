@@ -18,11 +18,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+import shardcore
 from shardcore import Cancelled, Report, Severity, Shard, UsageError
 from shardcore.model.options import OptionPurpose
 from shardcore.model.text import plural, shown
 from shardcore.operations.description import Convert, KeyChoice, Pack
-from shardcore.operations.pack import Packed
 from shardcore.shards.format import Format
 from shardcore.shards.registry import format_of, writes_of
 from shardcore.writing.declaration import KeyRule, Writes
@@ -430,7 +430,7 @@ class NewShardDialog(TaskDialog):
         self.writing = page
         self.show_in_activity(job)
 
-    def show_written(self, packed: Packed, name: str) -> None:
+    def show_written(self, packed: shardcore.Packed, name: str) -> None:
         report = packed.report
         if not (packed.notes or packed.removed or packed.skipped or (report is not None and report.findings)):
             self.accept()
@@ -525,7 +525,7 @@ class NewShards(Task):
         self._settings.pack_folder = str(work.target.path.parent)
         name, stage = work.target.path.name, JobStage()
 
-        def done(packed: Packed | None, error: BaseException | None) -> None:
+        def done(packed: shardcore.Packed | None, error: BaseException | None) -> None:
             if packed is not None:
                 job.note, job.details = result_text(packed, name), "\n".join(result_lines(packed))
                 self._written(sheet, work, packed, job)
@@ -541,7 +541,7 @@ class NewShards(Task):
         )
         sheet.begin_writing(name, job, stage)
 
-    def _written(self, sheet: NewShardDialog, work: NewShardJob, packed: Packed, job: Job) -> None:
+    def _written(self, sheet: NewShardDialog, work: NewShardJob, packed: shardcore.Packed, job: Job) -> None:
         name, path = work.target.path.name, str(work.target.path)
         request = OpenRequest(path, _named_format(work.target), packed.opening)
         if not _seen(sheet):
@@ -616,7 +616,7 @@ def report_text(report: Report | None) -> str:
     return f"Read back: {report.summary}"
 
 
-def result_lines(packed: Packed) -> list[str]:
+def result_lines(packed: shardcore.Packed) -> list[str]:
     lines = note_lines(packed.notes[:MAX_LISTED], [loss.text for loss in packed.losses])
     lines += [f"● {path} was removed: not part of the new data set" for path in packed.removed[:MAX_LISTED]]
     lines += [f"▲ skipped: {one.why}" for one in packed.skipped[:MAX_LISTED]]
@@ -633,7 +633,7 @@ def result_lines(packed: Packed) -> list[str]:
     return [shown(line) for line in lines]
 
 
-def result_text(packed: Packed, name: str) -> str:
+def result_text(packed: shardcore.Packed, name: str) -> str:
     size = sum(file.size for file in packed.written)
     files = f"{plural(len(packed.written), 'file')}, " if len(packed.written) > 1 else ""
     skipped = f"{plural(len(packed.skipped), 'input')} skipped. " if packed.skipped else ""

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
+import shardcore
 from shardcore import Shard, ShardError, UsageError
 from shardcore.dataclasses import dataclass, field
 from shardcore.model.text import plural
-from shardcore.operations.convert import convert
-from shardcore.operations.pack import Packed, pack
 from shardcore.progress import Progress
 from shardcore.shards.opening import create
 from shardcore.writing.plan import Plan, PlannedFile
@@ -135,17 +134,17 @@ class NewShardJob:
         losses = tuple(loss.text for loss in found.losses)
         return Planned(plan, self.target.path.name, objects, kinds, found.notes, losses)
 
-    def write(self, progress: Progress, stage: JobStage) -> Packed:
+    def write(self, progress: Progress, stage: JobStage) -> shardcore.Packed:
         verifying = stage.reports_to(progress, verifying=True)
         return self._run(plan=False, force=self.target.force, progress=stage.reports_to(progress), verifying=verifying)
 
-    def _run(self, *, plan: bool, **how: Any) -> Packed:
+    def _run(self, *, plan: bool, **how: Any) -> shardcore.Packed:
         format, out, how = self.target.format, self.target.out, {"plan": plan, "options": self.target.options, **how}
         if self.shard is not None:
-            return convert(self.shard, format, out, deleted=self.deleted, **self.settings, **how)
+            return shardcore.convert(self.shard, format, out, deleted=self.deleted, **self.settings, **how)
         report = f"{self.target.path}{REPORT}" if self.report and not plan else None
         how |= {"manifest": self.manifest or None, "report": report, "total": self.count}
-        return pack(format, out, self.inputs, **self.settings, **how)
+        return shardcore.pack(format, out, self.inputs, **self.settings, **how)
 
     def _wrong_option(self) -> str:
         """Return the option without which the others are valid; empty if there is none."""

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from string import Formatter
 from types import MappingProxyType
 from typing import Any
-from uuid import UUID
 from zlib import crc32
 
 import numpy as np
@@ -221,6 +220,8 @@ class Reading:
 
 def readings(data: bytes) -> tuple[Reading, ...]:
     """Return all interpretations of the bytes; `data` has at least `MOST` bytes, except at the end of the source."""
+    from uuid import UUID
+
     found = []
     for code in _NUMBERS:
         size, texts = struct.calcsize(f"<{code}"), [TOO_FEW, TOO_FEW]

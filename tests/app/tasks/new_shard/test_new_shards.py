@@ -22,7 +22,6 @@ from shardcore.operations.pack import Packed, pack
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.form import TextField
-from shardscope.tasks.new_shard import request
 from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
 from tests.app.conftest import open_in
 from tests.app.tasks.new_shard.conftest import OpenSheet, sheet_of, tree_of, wait_gone, wait_planned
@@ -151,7 +150,7 @@ def hold(monkeypatch: pytest.MonkeyPatch, begun: threading.Event, free: threadin
 
         return pack(*given, progress=tell, plan=plan, **named)
 
-    monkeypatch.setattr(request, "pack", held)
+    monkeypatch.setattr(shardcore, "pack", held)
 
 
 def test_going_on_in_the_background(
@@ -331,7 +330,7 @@ def test_what_was_asked_before_is_not_told(
             raise UsageError("this was about des")
         return pack(*given, **named)
 
-    monkeypatch.setattr(request, "pack", held)
+    monkeypatch.setattr(shardcore, "pack", held)
     sheet = open_sheet(numbered, format="des")
     refused: list[Any] = []
     monkeypatch.setattr(sheet, "show_refused", lambda *given, **_: refused.append(given))
