@@ -6,13 +6,34 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from shardcore.model.drawing import Item, Sketch, Tone
+from shardcore.model.drawing import Control, Item, Sketch, Tone
 from shardcore.model.span import Span
 
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
+    from shardcore.shards.trace import Trace
+
+Fact = TypeVar("Fact")
+Scene = TypeVar("Scene")
+
+
+class SceneSketch(Generic[Scene]):
+    """A drawing of a format. Its scene reads the file, at the first drawing."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        return ()
+
+
+def last_fact(trace: Trace | None, kind: type[Fact]) -> Fact | None:
+    """Return the last result of a lookup of a type; None for a lookup without one."""
+    steps = trace.steps if trace is not None else ()
+    return next((fact for _, fact in (step.fact for step in reversed(steps)) if isinstance(fact, kind)), None)
 
 
 def item_of(text: str, span: Span, tone: Tone, doc: str, name: str = "", *, here: bool = False) -> Item:

@@ -17,9 +17,7 @@ from shardcore.model.span import SourceName
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, share_of
 from shardcore.progress import Progress
 from shardcore.shards.trace import FOUND, Compared, Fields
-from shardcore.teaching.bloscpack.bit_planes import BitShuffleSketch
-from shardcore.teaching.bloscpack.block import BlockSketch
-from shardcore.teaching.bloscpack.lz4 import Lz4Sketch
+from shardcore.teaching.bloscpack.block import BitShuffleSketch, BlockSketch, Lz4Sketch
 from shardcore.teaching.bloscpack.rulers import RulersSketch, blocks_figure, flags_figure
 from shardcore.teaching.bloscpack.scene import ChunkScene
 
@@ -121,7 +119,7 @@ def folder_sketches(data_set: DataSet, trace: Trace | None) -> tuple[Sketch, ...
         assert isinstance(shard, BloscpackShard)
         return shard.file
 
-    scene = ChunkScene(file, None, ready=lambda: data_set.is_open(first))
+    scene = ChunkScene(file, None, lambda: data_set.is_open(first))
     return data_set.placed_sketches(_sketches(scene), first)
 
 

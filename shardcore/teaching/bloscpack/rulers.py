@@ -24,13 +24,14 @@ from shardcore.model.drawing import (
     Ruler,
     Table,
     Tone,
+    chosen,
     window,
 )
 from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural, range_text
 from shardcore.shards.trace import FOUND
-from shardcore.teaching import item_of
+from shardcore.teaching import SceneSketch, item_of
 from shardcore.teaching.bloscpack.scene import ChunkScene, PlacedChunk
 
 CHUNKS = 4
@@ -208,12 +209,9 @@ def flags_figure(header: ChunkHeader, start: int) -> Bits:
     return Bits("Flags: filter and codec", 8, header.flags, tuple(fields))
 
 
-class RulersSketch:
+class RulersSketch(SceneSketch[ChunkScene]):
     name = "rulers"
     title = "Rulers"
-
-    def __init__(self, scene: ChunkScene) -> None:
-        self._scene = scene
 
     @property
     def controls(self) -> tuple[Control, ...]:
@@ -221,9 +219,9 @@ class RulersSketch:
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         scene = self._scene
-        number, block = scene.chosen(self.controls, values)
+        number, block = scene.at(chosen(self.controls, values))
         file = scene.file
-        if file.header.nchunks == 0 or (file.table.loaded and not len(file.table)):
+        if scene.empty:
             return Drawing("No chunks", (), (), "The file has no chunks.")
         chunks = scene.around(number, CHUNKS)
         chunk = next(one for one in chunks if one.number == number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from shardcore.dataclasses import dataclass
@@ -16,10 +16,11 @@ from shardcore.formats.des.routing import (
     ShardName,
     Uid,
     infer_n_bits,
+    routed_to,
     shard_date,
 )
 from shardcore.model.data_set_nodes import placed_span
-from shardcore.model.drawing import Control, ControlKind, Drawing, Figure, Link, Tone, chosen, moved
+from shardcore.model.drawing import Control, ControlKind, Drawing, Figure, Link, Table, Tone, chosen, moved
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import plural
 from shardcore.shards.cache import Once
@@ -43,6 +44,7 @@ CANDIDATES = 4
 JUDGED = 1000
 """Maximum number of uids of a single file that are used to infer the number of bits."""
 
+_MAY_CONTAIN = ("may contain it", Tone.INDEX)
 _UID_DOC = "Any uid, to see which files may contain it. Reset returns to the uid of the lookup."
 _BITS_DOC = "n_bits: number of low bits in the shard number. It is not stored; it is inferred from names and uids."
 
@@ -54,8 +56,11 @@ class _UidEntry:
     count: int = 0
 
 
-class AddressScene:
-    """Data for the drawings of uid routing: the lookup, the open file, and the file names of its data set."""
+class AddressSketch:
+    """The address of a uid; in a data set, `names` are its files, and `member` is the one that is opened."""
+
+    name = "address"
+    title = "Address"
 
     def __init__(
         self,
@@ -67,75 +72,23 @@ class AddressScene:
         ready: Callable[[], bool] = lambda: True,
         n_bits: int | None = None,
     ) -> None:
-        self._file = file
-        self.trace = trace
-        self.member = member
+        self._open = file
+        self._trace = trace
+        self._member = member
         self._names = names
         self._ready = ready
+        self._entry: Once[_UidEntry] = Once()
         self._bits: Once[int | None] = Once()
-        self._by_hex: Once[Mapping[str, Sequence[str]]] = Once()
+        self._found_names: Once[Mapping[str, Sequence[str]]] = Once()
         if names is not None:
             self._bits.put(n_bits)
 
     @property
-    def folder(self) -> bool:
-        return self._names is not None
-
-    @property
-    def file(self) -> DesFile | None:
-        return self._file()
-
-    @property
-    def by_hex(self) -> Mapping[str, Sequence[str]]:
-        if self._names is None:
-            return names_by_hex([file.source.name] if (file := self.file) is not None else [])
-        names = self._names()
-        return self._by_hex.get(lambda: names_by_hex(names)) if names else {}
-
-    @property
-    def n_bits(self) -> int | None:
-        """Number of bits; for a single file the number with which its uids match its name, or None."""
-        return self._bits.get(self._inferred)
-
-    def _inferred(self) -> int | None:
-        file = self.file
-        name = ShardName.parse(file.source.name) if file is not None else None
-        if file is None or name is None:
-            return None
-        uids = (file.uid(row) for row in range(min(len(file.entries), JUDGED)))
-        judged = [uid for uid in uids if uid is not None]
-        # A name can match several n_bits; the default is preferred.
-        usual = judged and all(Route.of(uid, DEFAULT_BITS).hex == name.hex for uid in judged)
-        return DEFAULT_BITS if usual else infer_n_bits({name.hex: judged})
-
-    @property
-    def known_uid(self) -> str:
-        return self.uid if self.trace is not None or self._ready() else ""
-
-    @property
-    def uid(self) -> str:
-        if self.trace is not None:
-            return self.trace.key
-        file = self.file
-        if file is None:
-            return ""
-        texts = (file.uid(row) for row in range(min(len(file.entries), JUDGED)))
-        return next((uid for uid in texts if uid is not None), "")
-
-
-class AddressSketch:
-    name = "address"
-    title = "Address"
-
-    def __init__(self, scene: AddressScene) -> None:
-        self._scene = scene
-        self._entry: Once[_UidEntry] = Once()
-
-    @property
     def controls(self) -> tuple[Control, ...]:
-        bits = self._scene.n_bits or DEFAULT_BITS
+        bits, known = self._n_bits or DEFAULT_BITS, self._trace is not None or self._ready()
+        uid = self._uid if known else ""
         return (
-            Control("uid", "Uid", ControlKind.TEXT, self._scene.known_uid, doc=_UID_DOC, follows="key"),
+            Control("uid", "Uid", ControlKind.TEXT, uid, doc=_UID_DOC, follows="key"),
             Control("n_bits", "Bits of the shard number", ControlKind.SLIDER, bits, MIN_BITS, MAX_BITS, doc=_BITS_DOC),
         )
 
@@ -143,44 +96,76 @@ class AddressSketch:
         controls = self.controls
         now = chosen(controls, values)
         usual = all(now[one.name] == one.value for one in controls)
-        text = self._scene.uid if now["uid"] == controls[0].value else now["uid"]
-        uid = Uid.parse(text)
+        uid = Uid.parse(self._uid if now["uid"] == controls[0].value else now["uid"])
         route = uid.route(now["n_bits"])
         return self._as_it_is(uid, route) if usual else self._what_if(uid, route)
+
+    # --- lookup, file, data set --------------------------------------------------------------------------------------
+
+    @property
+    def _folder(self) -> bool:
+        return self._names is not None
+
+    @property
+    def _by_hex(self) -> Mapping[str, Sequence[str]]:
+        if self._names is None:
+            return names_by_hex([file.source.name] if (file := self._open()) is not None else [])
+        names = self._names()
+        return self._found_names.get(lambda: names_by_hex(names)) if names else {}
+
+    @property
+    def _n_bits(self) -> int | None:
+        """Number of bits; for a single file the number with which its uids match its name, or None."""
+        return self._bits.get(self._inferred)
+
+    def _inferred(self) -> int | None:
+        file, name = self._open(), self._own_name()
+        if file is None or name is None:
+            return None
+        judged = list(_some_uids(file))
+        # A name can match several n_bits; the default is preferred.
+        usual = judged and routed_to(judged, name.hex, DEFAULT_BITS)
+        return DEFAULT_BITS if usual else infer_n_bits({name.hex: judged})
+
+    @property
+    def _uid(self) -> str:
+        if self._trace is not None:
+            return self._trace.key
+        file = self._open()
+        return next(_some_uids(file), "") if file is not None else ""
+
+    def _own_name(self) -> ShardName | None:
+        file = self._open()
+        return ShardName.parse(file.source.name) if file is not None else None
 
     # --- drawing of the files ------------------------------------------------------------------------------------
 
     def _as_it_is(self, uid: Uid, route: Route) -> Drawing:
-        scene = self._scene
         found, trouble = self._found(uid)
         row = found.row if found is not None else None
-        pieces = self._pieces(route, found)
-        spans = _uid_spans(found)
-        figures, links, more = self._route_figures(uid, route, spans, pieces)
-        if scene.folder:
-            table, left = self._asked(route, present=row is not None, trouble=trouble)
-            if table is not None:
-                figures.append(table)
-                more += left
+        figures, links, more = self._route_figures(uid, route, _uid_spans(found), self._pieces(route, found))
+        if self._folder and (names := self._candidates(route)):
+            table = self._asked(names, present=row is not None, trouble=trouble)
+            figures.append(table)
+            more += len(names) - len(table.rows)
         if found is not None:
-            walked = walk_strip(found.file, found.row)
-            figures.append(walked.figure)
-            links += walked.links
-            more += walked.more
-            dead = tombstone_table(found.file, found.row) if found.row is not None else None
+            walk, arcs, left = walk_strip(found.file, row)
+            figures.append(walk)
+            links += arcs
+            more += left
+            dead = tombstone_table(found.file, row) if row is not None else None
             if dead is not None:
                 figures.append(dead)
-                links.append(Link("stamp", f"walk {found.row}", tone=Tone.DEAD))
-        names = {item.name for figure in figures for item in figure.items}
-        if {"hex", "asked"} <= names:
+                links.append(Link("stamp", f"walk {row}", tone=Tone.DEAD))
+        if {"hex", "asked"} <= {item.name for figure in figures for item in figure.items}:
             links.append(Link("hex", "asked", tone=Tone.KEY))
-        caption = self._caption(uid, route, found, trouble)
+        caption = self._caption(route, found, trouble)
         drawing = Drawing(f"The address of {shown_uid(uid.text)}", tuple(figures), tuple(links), caption, more)
-        return moved(drawing, lambda span: placed_span(span, scene.member)) if scene.member else drawing
+        return moved(drawing, lambda span: placed_span(span, self._member)) if self._member else drawing
 
     def _found(self, uid: Uid) -> tuple[_UidEntry | None, str]:
         try:
-            file = self._scene.file
+            file = self._open()
         except (FormatError, NotAShard) as error:
             return None, error.message
         if file is None:
@@ -196,18 +181,17 @@ class AddressSketch:
         try:
             date = shard_date(created)
         except UsageError:
-            date = name.date if name is not None and self._scene.folder else ANY
+            date = name.date if name is not None and self._folder else ANY
             return Pieces(date, route.hex, part, (), _uid_spans(found))
         return Pieces(date, route.hex, part, (found.file.entries.part_span(found.row, "meta"),), _uid_spans(found))
 
     def _route_figures(
         self, uid: Uid, route: Route, spans: tuple[Span, ...], pieces: Pieces
     ) -> tuple[list[Figure], list[Link], int]:
-        scene = self._scene
-        there = {int(hex_, 16): len(names) for hex_, names in scene.by_hex.items()}
-        board, more = board_figure(route, there, known=scene.folder and len(there) > 0)
-        own = None if scene.folder else self._own_name()
-        sure = scene.n_bits is not None or own is not None
+        there = {int(hex_, 16): len(names) for hex_, names in self._by_hex.items()}
+        board, more = board_figure(route, there, known=self._folder and len(there) > 0)
+        own = None if self._folder else self._own_name()
+        sure = self._n_bits is not None or own is not None
         figures: list[Figure] = [
             uid_figure(uid.text, route, spans),
             bits_figure(uid.text, route, grip=True),
@@ -216,45 +200,32 @@ class AddressSketch:
         ]
         return figures, [Link("low", "shard", tone=Tone.KEY), Link("shard", "hex", tone=Tone.KEY)], more
 
-    def _own_name(self) -> ShardName | None:
-        file = self._scene.file
-        return ShardName.parse(file.source.name) if file is not None else None
-
-    def _asked(self, route: Route, *, present: bool, trouble: str) -> tuple[Figure | None, int]:
-        scene = self._scene
-        names = self._candidates(route)
-        if not names:
-            return None, 0
-        at = names.index(scene.member) if scene.member in names else len(names)
+    def _asked(self, names: Sequence[str], *, present: bool, trouble: str) -> Table:
+        at = names.index(self._member) if self._member in names else len(names)
         first = max(min(at - CANDIDATES + 1, len(names) - CANDIDATES), 0)
-        shown = names[first : first + CANDIDATES]
         here = (trouble or ("found here" if present else "not in it"), Tone.HIT if present else Tone.MISS)
-        unknown = ("may contain it", Tone.INDEX)
-        before = ("not in it", Tone.FAINT) if scene.trace is not None else unknown
-        after = ("not searched", Tone.INDEX) if scene.trace is not None else unknown
-        numbers = range(first, first + len(shown))
-        results = [here if number == at else before if number < at else after for number in numbers]
+        before, after = _MAY_CONTAIN, _MAY_CONTAIN
+        if self._trace is not None:
+            before, after = ("not in it", Tone.FAINT), ("not searched", Tone.INDEX)
+        results = [before if number < at else here if number == at else after for number in range(len(names))]
+        shown = slice(first, first + CANDIDATES)
         title = f"{plural(len(names), 'file')} may contain it, in search order"
-        return candidates_figure(shown, results, title), len(names) - len(shown)
+        return candidates_figure(names[shown], results[shown], title)
 
-    def _candidates(self, route: Route) -> list[str]:
-        scene = self._scene
-        if scene.trace is not None:
-            listed = [step.values["candidates"] for step in scene.trace.steps if "candidates" in step.values]
-            if listed:
-                return list(listed[0])
-        return list(scene.by_hex.get(route.hex, ()))
+    def _candidates(self, route: Route) -> Sequence[str]:
+        steps = self._trace.steps if self._trace is not None else ()
+        listed = (list(step.values["candidates"]) for step in steps if "candidates" in step.values)
+        return next(listed, None) or self._by_hex.get(route.hex, ())
 
-    def _caption(self, uid: Uid, route: Route, found: _UidEntry | None, trouble: str) -> str:
-        scene = self._scene
+    def _caption(self, route: Route, found: _UidEntry | None, trouble: str) -> str:
         if trouble:
-            return f"The uid refers to {scene.member}, which cannot be read: {trouble}."
-        if not scene.folder:
-            return self._agreement(uid, route, found)
-        if scene.n_bits is None:
+            return f"The uid refers to {self._member}, which cannot be read: {trouble}."
+        if not self._folder:
+            return self._agreement(route, found)
+        if self._n_bits is None:
             return f"n_bits is unknown, so any file may contain the uid. The drawing uses {route.n_bits} bits."
         routing = "The shard number follows from the uid, so readers need neither a server nor a list of uids."
-        if scene.trace is not None and scene.trace.ref is not None and scene.trace.ref.kind == "copy":
+        if self._trace is not None and self._trace.ref is not None and self._trace.ref.kind == "copy":
             return f"{routing} No shard has the uid, but a retention copy exists."
         if found is None:
             return f"{routing} No file has that number, so the uid is not found."
@@ -266,7 +237,7 @@ class AddressSketch:
             return f"{routing} The entry is still in the shard: the tombstone in the sidecar marks it as deleted."
         return f"{routing} Entries differ in length, so a reader walks from one to the next."
 
-    def _agreement(self, uid: Uid, route: Route, found: _UidEntry | None) -> str:
+    def _agreement(self, route: Route, found: _UidEntry | None) -> str:
         own = self._own_name()
         there = found is not None and found.row is not None
         has = "" if there else " No entry has this uid: the walk to the end of the index proves it."
@@ -277,7 +248,7 @@ class AddressSketch:
                 f"The name of this file has no shard number, because no packer chose it. With {route.n_bits} bits, "
                 f"this uid belongs in a file named {ANY}_{route.hex}_{ANY}.des.{has}"
             )
-        if self._scene.n_bits is None:
+        if self._n_bits is None:
             return (
                 f"The name does not agree with the uids in it, whatever the number of bits: a reader that computes "
                 f"the name searches other files. {route.n_bits} bits are drawn.{has}"
@@ -290,17 +261,16 @@ class AddressSketch:
 
     def _what_if(self, uid: Uid, route: Route) -> Drawing:
         """Draw the files for another uid or number of bits; entries are not searched."""
-        scene = self._scene
         pieces = Pieces(ANY, route.hex, ANY)
         figures, links, more = self._route_figures(uid, route, (), pieces)
-        names = scene.by_hex.get(route.hex, ())
-        if scene.folder and names:
+        names = self._by_hex.get(route.hex, ())
+        if self._folder and names:
             shown = names[:CANDIDATES]
-            results = [("may contain it", Tone.INDEX)] * len(shown)
+            results = [_MAY_CONTAIN] * len(shown)
             figures.append(candidates_figure(shown, results, f"{plural(len(names), 'file')} may contain it"))
             more += len(names) - len(shown)
         who = f"{shown_uid(uid.text)}, with {route.n_bits} bits,"
-        if scene.folder:
+        if self._folder:
             there = f"{plural(len(names), 'file has', 'files have')}" if names else "no file in this folder has"
             caption = f"{who} belongs in {pieces}: {there} such a name. Only the entries show if it is stored."
         else:
@@ -317,6 +287,10 @@ def last_walked(trace: Trace) -> str:
         return trace.ref.shard
     spans = (span for step in reversed(trace.steps) if step.title != "Retention" for span in step.spans)
     return next((path for span in spans if (path := SourceName.parse(span.source).path)), "")
+
+
+def _some_uids(file: DesFile) -> Iterator[str]:
+    return (uid for row in range(min(len(file.entries), JUDGED)) if (uid := file.uid(row)) is not None)
 
 
 def _entry_of(file: DesFile, uid: Uid) -> _UidEntry:

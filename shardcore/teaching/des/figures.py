@@ -20,15 +20,8 @@ FACTS = 3
 _FACT_LETTERS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class EntryStrip:
-    figure: Ruler
-    links: tuple[Link, ...]
-    more: int
-
-
-def walk_strip(file: DesFile, row: int | None) -> EntryStrip:
-    """Return the walk up to an entry; for row None, to the end of the index."""
+def walk_strip(file: DesFile, row: int | None) -> tuple[Ruler, tuple[Link, ...], int]:
+    """Return the walk up to an entry, its arrows, and the number of entries left out; row None: to the end."""
     entries = file.entries
     count = len(entries)
     last = count - 1 if row is None else row
@@ -56,9 +49,7 @@ def walk_strip(file: DesFile, row: int | None) -> EntryStrip:
         for (a, b), number in zip(pairwise(ends), counts, strict=False)
     ]
     title = f"The entries, walked one after the other: entry {last}" if row is not None else "All entries, walked"
-    return EntryStrip(
-        Ruler(title, start, max(stop, start + 1), tuple(items), "bytes"), tuple(links), count - len(shown)
-    )
+    return Ruler(title, start, max(stop, start + 1), tuple(items), "bytes"), tuple(links), count - len(shown)
 
 
 def _entry_item(file: DesFile, row: int, *, here: bool) -> Item:
@@ -71,12 +62,11 @@ def _entry_item(file: DesFile, row: int, *, here: bool) -> Item:
     return Item(text, (span,), span.start, span.size, tone, doc, f"walk {row}", here=here)
 
 
-def tombstone_table(file: DesFile, row: int, place: Span | None = None) -> Table | None:
-    """Return the tombstone of an entry, or None; `place` is its location in the sidecar, if known."""
+def tombstone_table(file: DesFile, row: int) -> Table | None:
     sidecar, tombstone = file.sidecar, file.tombstone(row)
     if sidecar is None or tombstone is None:
         return None
-    spans = (place or sidecar.tombstone_span(file.source.folder, tombstone),)
+    spans = (sidecar.tombstone_span(file.source.folder, tombstone),)
     facts = list(tombstone.facts.items())[:FACTS]
     doc = f"The tombstone is in {visible(sidecar.name)}; the shard itself is not changed."
     row_items = (
@@ -93,7 +83,7 @@ COLUMNS = 16
 BOARD_ITEMS = 16
 """Maximum number of other shard numbers with files that are drawn."""
 
-DATE, NUMBER, PART, ENDING = Tone.ONE, Tone.TWO, Tone.THREE, Tone.FAINT
+DATE, NUMBER, PART = Tone.ONE, Tone.TWO, Tone.THREE
 ANY = "*"
 """Placeholder for an unknown part of a name."""
 
@@ -142,7 +132,7 @@ def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
         if digits
         else "CRC-32 gives a number for any text; similar texts get very different numbers."
     )
-    rest = f"{_low(route.n_bits)} bits of the uid: {number} mod {1 << route.n_bits}."
+    rest = f"{route.n_bits} bits of the uid: {number} mod {1 << route.n_bits}."
     row = (
         Item(shown_uid(uid), spans, tone=Tone.KEY, doc="The uid, which determines the shard number."),
         Item(how, doc=doc),
@@ -157,15 +147,11 @@ def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
 def bits_figure(uid: str, route: Route, *, grip: bool = False) -> Bits:
     """Return the bits of the number, with the shard number marked."""
     number, width = number_of(uid)
-    doc = f"The low {_low(route.n_bits)} bits: {route.number}, printed {route.hex}."
+    doc = f"The low {route.n_bits} bits: {route.number}, printed {route.hex}."
     handle = "n_bits" if grip else ""
     low = Item(f"shard number {route.number}", (), 0, route.n_bits, NUMBER, doc, "low", here=True, handle=handle)
     what = "The number" if route.rule == "digits" else "The CRC-32"
     return Bits(f"{what} in bits: the low {route.n_bits} are the shard number", width, number, (low,))
-
-
-def _low(n_bits: int) -> str:
-    return grouped_digits(n_bits)
 
 
 def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tuple[Cells, int]:

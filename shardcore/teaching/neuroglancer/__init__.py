@@ -134,7 +134,7 @@ def folder_sketches(data_set: DataSet, trace: Trace | None) -> tuple[Sketch, ...
 def _open_files(data_set: NeuroglancerDataSet) -> OpenFiles:
     names = [member.name for member in data_set.members] if data_set.listed else []
     opened = [name for name in names if data_set.is_open(name)]
-    return OpenFiles([data_set.file_of(name) for name in opened], data_set.listed and len(opened) == len(names))
+    return [data_set.file_of(name) for name in opened], data_set.listed and len(opened) == len(names)
 
 
 def step_drawing(fact: Any, title: str) -> Drawing | None:
