@@ -488,7 +488,7 @@ class CompareWindow(QDialog):
         for part in (self.strips, self.timeline, self.table):
             part.show_rows(rows)
         content = sum(len(one.data) for one in self.objects)
-        about = self.tr("{0} of ten kinds ({1}), uncompressed in all formats")
+        about = self.tr("{0} ({1}), uncompressed in all formats")
         self.headline.set_text(about.format(plural(len(self.objects), "object"), plural(content, "byte")))
         waiting = self.tr("Packing: {0} left …").format(plural(len(self.stale), "format"))
         self.line.set_text(waiting if self.stale else self.tr("Packed in memory, then read on a cold start"))
