@@ -49,10 +49,11 @@ _SIZES = {
 
 
 def built_in() -> tuple[ComparedObject, ...]:
-    """Return ten objects. Nothing is compressed, so only their sizes matter: their bytes are random, always the same."""
+    """Return ten objects. Nothing is compressed, so only sizes matter: the bytes are random, always the same."""
     # NumPy guarantees that the numbers of this generator never change.
     return tuple(
-        ComparedObject(name, np.random.RandomState(seed).bytes(size)) for seed, (name, size) in enumerate(_SIZES.items())
+        ComparedObject(name, np.random.RandomState(seed).bytes(size))
+        for seed, (name, size) in enumerate(_SIZES.items())
     )
 
 

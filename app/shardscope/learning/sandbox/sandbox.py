@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
+from shardcore import Cancelled, DataSet, Shard, ShardError, Span, UsageError
 from shardcore.dataclasses import replace
 from shardcore.model.span import SourceName
 from shardcore.model.text import shown
@@ -349,9 +349,7 @@ class Sandbox(QObject):
                 return  # other bytes were typed meanwhile
             self.impact = impact
             self.compared.emit()
-            report = impact.checks[-1].report
-            found = report if report is not None else Report(Depth.CONTENT, 0, impact.findings)
-            self._session.verification.set_report(found)
+            self._session.verification.set_report(impact.report)
 
         request = self._session.request.with_changes((), self._expects)
 
