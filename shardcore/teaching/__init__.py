@@ -50,8 +50,8 @@ def drawings_of_nodes(shard: Shard) -> tuple[Sketch, ...]:
 def part_of(name: str) -> ModuleType | None:
     """Return what teaches a format, `shardcore.teaching.<name>`; None for a format without such a part.
 
-    It has `sketches(shard, trace)`, `step_figures(fact, title)`, `shares(file)`; it may have
-    `step_drawing(fact, title)`, `loads(file)` and, for folders, `folder_sketches(data_set, trace)`: None for those of
-    the shard of the lookup.
+    It has `sketches(shard, trace)`, `shares(file)` and `step_figures(fact, title)`, the figures of a step or its
+    drawing; it may have `loads(file)` and, for folders, `folder_sketches(data_set, trace)`: None for those of the
+    shard of the lookup.
     """
     return import_module(f"{__name__}.{name}") if find_spec(f"{__name__}.{name}") is not None else None

@@ -12,7 +12,7 @@ from shardcore.model.record import FieldRole
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import ends_text, letters_of, plural, said, visible
-from shardcore.shards.trace import Compared, Fields, StepContent, StepValue
+from shardcore.shards.trace import Compared, Fields, Shown, StepContent, StepValue
 from shardcore.teaching import item_of, part_of
 
 _LEGEND = {Tone.HIT: "bytes of this step", Tone.SIZE: "bytes of an earlier step"}
@@ -63,8 +63,8 @@ def drawing_of_step(name: str, fact: Any, step: StepContent, sections: Sequence[
     part = part_of(name) if name else None
     if part is None:
         return step_drawing(step, sections)
-    drawing: Drawing | None = part.step_drawing(fact, step.title) if hasattr(part, "step_drawing") else None
-    return drawing or step_drawing(replace(step, shown=part.step_figures(fact, step.title)), sections)
+    shown: Drawing | Sequence[Shown] = part.step_figures(fact, step.title)
+    return shown if isinstance(shown, Drawing) else step_drawing(replace(step, shown=shown), sections)
 
 
 def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing:

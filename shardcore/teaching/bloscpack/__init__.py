@@ -127,15 +127,11 @@ def _sketches(scene: ChunkScene) -> tuple[Sketch, ...]:
     return RulersSketch(scene), BlockSketch(scene), BitShuffleSketch(scene), Lz4Sketch(scene)
 
 
-def step_drawing(fact: Any, title: str) -> Drawing | None:
-    if not isinstance(fact, BlockFound):
-        return None
-    ribbon, left = blocks_figure(fact.stored, fact.map, fact.block, fact.within)
-    caption = "The block starts give the location of each block; to read one byte, one block is decompressed."
-    return Drawing(f"Block {fact.block}", (ribbon,), (), caption, left)
-
-
-def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
+def step_figures(fact: Any, title: str) -> Drawing | tuple[Shown, ...]:
+    if isinstance(fact, BlockFound):
+        ribbon, left = blocks_figure(fact.stored, fact.map, fact.block, fact.within)
+        caption = "The block starts give the location of each block; to read one byte, one block is decompressed."
+        return Drawing(f"Block {fact.block}", (ribbon,), (), caption, left)
     if isinstance(fact, FileOpened) and title == "Header fields":
         return (Fields(fact.file.header.record, 0, fact.file.header.values),)
     if isinstance(fact, FileOpened) and title == "Skip the metadata" and fact.file.metadata is not None:

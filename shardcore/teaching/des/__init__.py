@@ -18,8 +18,7 @@ from shardcore.model.drawing import Bits, Drawing, Item, Tone
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, counts_of, share_of
 from shardcore.progress import Progress
 from shardcore.shards.trace import Fields
-from shardcore.teaching.des.address import AddressSketch, last_walked
-from shardcore.teaching.des.figures import bits_figure, walk_strip
+from shardcore.teaching.des.address import AddressSketch, bits_figure, last_walked, walk_strip
 
 if TYPE_CHECKING:
     from shardcore.formats.des.folder import DesDataSet
@@ -90,13 +89,11 @@ def folder_sketches(data_set: DesDataSet, trace: Trace | None) -> tuple[Sketch, 
     return (AddressSketch(file, trace, member=member, names=names, ready=ready, n_bits=bits),)
 
 
-def step_drawing(fact: Any, title: str) -> Drawing | None:
+def step_figures(fact: Any, title: str) -> Drawing | tuple[Shown, ...]:
     if isinstance(fact, NoEntry):
         return _walk_drawing(fact.file, None)
-    return _walk_drawing(fact.file, fact.row) if isinstance(fact, Found) and title == "Walk" else None
-
-
-def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
+    if isinstance(fact, Found) and title == "Walk":
+        return _walk_drawing(fact.file, fact.row)
     if isinstance(fact, Opened) and title == "Footer":
         return (Fields(FOOTER, fact.file.source.size - FOOTER.size, fact.file.footer),)
     if isinstance(fact, Opened) and title == "Header":

@@ -19,6 +19,7 @@ from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.model.drawing import MOST_ITEMS, Band, Control, ControlKind, Drawing, Item, Ribbon, Ruler, Tone, chosen
 from shardcore.model.span import Span
 from shardcore.model.text import plural
+from shardcore.teaching import SceneSketch
 from shardcore.teaching.mdb.scene import MdbScene, Sums
 
 USUAL_CHUNK = 64 * 1024
@@ -121,13 +122,10 @@ _CUTS_LEGEND = {Tone.DATA: "stored already", Tone.MISS: "new: must be stored"}
 _PLACE = Control("place", "Insert at (% of file)", ControlKind.SLIDER, 30, 0, 100, doc="Where to insert the 10 bytes.")
 
 
-class CutsSketch:
+class CutsSketch(SceneSketch[MdbScene]):
     name = "cuts"
     title = "Insert 10 bytes"
-
-    def __init__(self, scene: MdbScene) -> None:
-        self._scene = scene
-        self._held: tuple[int, Cut | str] | None = None
+    _held: tuple[int, Cut | str] | None = None
 
     @property
     def controls(self) -> tuple[Control, ...]:
@@ -429,12 +427,9 @@ _LEGEND = {
 }
 
 
-class ChunkMapSketch:
+class ChunkMapSketch(SceneSketch[MdbScene]):
     name = "ribbons"
     title = "Chunk map"
-
-    def __init__(self, scene: MdbScene) -> None:
-        self._scene = scene
 
     @property
     def controls(self) -> tuple[Control, ...]:

@@ -137,11 +137,9 @@ def _open_files(data_set: NeuroglancerDataSet) -> OpenFiles:
     return [data_set.file_of(name) for name in opened], data_set.listed and len(opened) == len(names)
 
 
-def step_drawing(fact: Any, title: str) -> Drawing | None:
-    return route_drawing(fact.origin.spec, fact.place, fact.there) if isinstance(fact, ShardMissing) else None
-
-
-def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
+def step_figures(fact: Any, title: str) -> Drawing | tuple[Shown, ...]:
+    if isinstance(fact, ShardMissing):
+        return route_drawing(fact.origin.spec, fact.place, fact.there)
     if isinstance(fact, KeyRouted):
         return _route_figures(fact, title)
     if isinstance(fact, MinishardLocated):
