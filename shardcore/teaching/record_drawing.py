@@ -86,10 +86,11 @@ class RecordSketch(_NodeSketch):
         columns = 2 + min(len(_parts(kids[0])) or 1, _FIELDS) if count else 3
         rows = window(count, row, min(_ROWS, _CELLS // columns, count))
         children = list(kids[rows.start : rows.stop])
-        if above or _is_table(record) or count > _ROWS:
-            table, starts = _records_table(record, children, row - rows.start if above else -1)
-        else:
-            table, starts = _fields_table(record, children, path[-1])
+        of_rows = above or _is_table(record) or count > _ROWS
+        at = row - rows.start if above else -1
+        if not of_rows:
+            at = next((number for number, kid in enumerate(children) if kid is path[-1]), -1)
+        table, starts = _table(record, children, at, of_rows=bool(of_rows))
         points = [(name, part.target) for name, part in starts.items() if part.target is not None][:_ARROWS]
         here = path[above].span if above else record.span
         ruler, ends = self._file(here, dict(points), MOST_ITEMS - len(table.items))
@@ -139,43 +140,32 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names)]
 
 
-def _records_table(record: Node, rows: Sequence[Node], here: int) -> tuple[Table, dict[str, Node]]:
-    """Return the rows, and the parts of the row `here` by the items that arrows start from."""
-    headings = [part.name for part in _parts(rows[0])[:_FIELDS]] if rows else []
-    headings = headings or ["value"]
-    lines, starts = [], {}
+def _table(record: Node, rows: Sequence[Node], here: int, *, of_rows: bool) -> tuple[Table, dict[str, Node]]:
+    """Return the rows of a table or the fields of a record, and the nodes by the items that arrows start from.
+
+    Arrows start from all fields of a record, and of a table from the row `here`.
+    """
+    names = [part.name for part in _parts(rows[0])[:_FIELDS]] if of_rows and rows else []
+    headings = ("byte", "name", *(names or ["value"]))
+    lines: list[tuple[Item, ...]] = []
+    starts: dict[str, Node] = {}
     for number, (row, name) in enumerate(zip(rows, _distinct([row.name for row in rows]), strict=True)):
+        parts = ((_parts(row) if of_rows else ()) or (row,))[: len(headings) - 2]
+        values = {f"{name}#{column}": part for column, part in enumerate(parts, 2)}
         line = [
             _item(row, f"{row.span.start:#x}", f"{name}#1"),
             _item(row, visible(row.name), name, here=number == here),
         ]
-        parts = [*(_parts(row)[:_FIELDS] or [row])][: len(headings)]
-        line += [_item(part, _text(part), f"{name}#{column}", tone=_tone(part)) for column, part in enumerate(parts, 2)]
-        if number == here:
-            starts = dict(zip([item.name for item in line[1:]], [row, *parts], strict=True))
-        lines.append((*line, *[Item(_NONE)] * (2 + len(headings) - len(line))))
-    return Table(
-        f"{visible(record.name)}: {plural(len(record.children), 'row')}", ("byte", "name", *headings), tuple(lines)
-    ), starts
-
-
-def _fields_table(record: Node, fields: Sequence[Node], here: Node) -> tuple[Table, dict[str, Node]]:
-    """Return the fields, and the fields by the items that arrows start from."""
-    names = _distinct([part.name for part in fields])
-    lines = [
-        (
-            _item(part, f"{part.span.start:#x}", f"{name}#3"),
-            _item(part, visible(part.name), name, here=part is here),
-            _item(part, _text(part), f"{name}#2", tone=_tone(part)),
-        )
-        for part, name in zip(fields, names, strict=True)
-    ]
-    starts = {f"{name}#2": part for part, name in zip(fields, names, strict=True)}
+        line += [_item(part, _text(part), item, tone=_tone(part)) for item, part in values.items()]
+        lines.append((*line, *[Item(_NONE)] * (len(headings) - len(line))))
+        if number == here or not of_rows:
+            starts |= {name: row, **values} if of_rows else values
+    if of_rows:
+        return Table(f"{visible(record.name)}: {plural(len(record.children), 'row')}", headings, tuple(lines)), starts
     if not record.span.size:
         # Of a data set: each file has bytes of its own.
-        return Table(_title(record), ("name", "value"), tuple(line[1:] for line in lines)), starts
-    title = f"{_title(record)}, {plural(record.span.size, 'byte')}"
-    return Table(title, ("byte", "name", "value"), tuple(lines)), starts
+        return Table(_title(record), headings[1:], tuple(line[1:] for line in lines)), starts
+    return Table(f"{_title(record)}, {plural(record.span.size, 'byte')}", headings, tuple(lines)), starts
 
 
 def _title(record: Node) -> str:
@@ -222,32 +212,21 @@ class NumberSketch(_NodeSketch):
                 f"{visible(node.name)} in the file", count, tuple(stored), count, numbered=False, column_names=offsets
             ),
             Cells("The highest byte first", count, tuple(places), count, numbered=False),
-            self._sum(raw if big else raw[::-1]),
+            _sum(raw if big else raw[::-1]),
         )
         links = tuple(Link(f"byte {at}", f"place {count - 1 - place}") for place, at in enumerate(order) if raw[at])
         return Drawing(visible(node.name), figures, links, legend=_LEGEND)
 
-    @staticmethod
-    def _sum(digits: bytes) -> Table:
-        terms, total = [], int.from_bytes(digits, "big")
-        for power, byte in zip(range(len(digits) - 1, -1, -1), digits, strict=True):
-            if byte or not power:
-                text = f"{byte} · {256**power:,}" if power else str(byte)
-                terms.append(
-                    (
-                        Item(f"hex {byte:02x} = {byte}"),
-                        Item(text),
-                        Item(f"{byte * 256**power:,}", stage=1, doc="Each byte counts for its place."),
-                    )
-                )
-        terms.append(
-            (
-                Item("sum"),
-                Item("of all"),
-                Item(f"{total:,}", tone=Tone.HIT, stage=2, doc="The number is their sum."),
-            )
-        )
-        return Table("The number", ("byte", "at its place", "gives"), tuple(terms))
+
+def _sum(digits: bytes) -> Table:
+    rows = []
+    for power, byte in zip(range(len(digits) - 1, -1, -1), digits, strict=True):
+        if byte or not power:
+            product = Item(f"{byte * 256**power:,}", stage=1, doc="Each byte counts for its place.")
+            text = f"{byte} · {256**power:,}" if power else str(byte)
+            rows.append((Item(f"hex {byte:02x} = {byte}"), Item(text), product))
+    total = Item(f"{int.from_bytes(digits, 'big'):,}", tone=Tone.HIT, stage=2, doc="The number is their sum.")
+    return Table("The number", ("byte", "at its place", "gives"), (*rows, (Item("sum"), Item("of all"), total)))
 
 
 _HERE = MappingProxyType({Tone.HIT: "this record"})

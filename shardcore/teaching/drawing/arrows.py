@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import Link, Tone
@@ -258,10 +257,14 @@ def _words(sheet: DrawingPage, points: Sequence[Point], link: Link) -> None:
             places = [(max(x0, x1) + 5 + wide / 2, (y0 + y1) / 2), (min(x0, x1) - 5 - wide / 2, (y0 + y1) / 2)]
         for place in places:
             rect = Rect(place[0] - wide / 2 - 2, place[1] - 8, wide + 4, 16)
-            style: dict[str, Any] = {"size": SMALL, "ink": ink_of(link), "anchor": Anchor.MIDDLE, "link": link}
-            free = not any(box.rect.meets(rect) for box in sheet.boxes) and not sheet.crossed(rect)
-            if free and sheet.write(place, link.text, **style):
+            if not any(box.rect.meets(rect) for box in sheet.boxes) and _write_free(sheet, place, link, rect):
                 return
+
+
+def _write_free(sheet: DrawingPage, place: Point, link: Link, rect: Rect) -> bool:
+    """Write the text of an arrow unless it would overlap something."""
+    free, ink = not sheet.crossed(rect), ink_of(link)
+    return free and bool(sheet.write(place, link.text, size=SMALL, ink=ink, anchor=Anchor.MIDDLE, link=link))
 
 
 _LOWEST = 14.0
@@ -307,11 +310,9 @@ class Arcs:
             if not link.text:
                 continue
             places, wide = _text_places_around if around else _text_places, sheet.measure(link.text, SMALL, Face.SANS)
-            style: dict[str, Any] = {"size": SMALL, "ink": ink_of(link), "anchor": Anchor.MIDDLE, "link": link}
             for x, y in places(sheet, bounds[start], bounds[stop], _LOWEST + self._rise * level, wide):
                 # Slightly below the line, because the arc of this text passes at its lower edge.
-                free = not sheet.crossed(Rect(x - wide / 2 - 1, y - 8, wide + 2, 15))
-                if free and sheet.write((x, y), link.text, **style) is not None:
+                if _write_free(sheet, (x, y), link, Rect(x - wide / 2 - 1, y - 8, wide + 2, 15)):
                     break
 
 

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Link, Ribbon, Ruler, Table, Tone
 from shardcore.teaching.drawing.arrows import TRACK, FigureExtent, draw_routes
-from shardcore.teaching.drawing.bits import place_bits
-from shardcore.teaching.drawing.cells import place_cells, place_table
+from shardcore.teaching.drawing.cells import place_bits, place_cells, place_table
 from shardcore.teaching.drawing.picture import (
     LARGE,
     LINE,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import SECTION, Band, Item, Ribbon, Ruler, Tone
-from shardcore.teaching.drawing.arrows import Arcs, arcs_of
+from shardcore.teaching.drawing.arrows import arcs_of
 from shardcore.teaching.drawing.picture import (
     NO_ITEM,
     NORMAL,
@@ -151,7 +151,6 @@ def scale_of(sheet: DrawingPage, figure: Ruler) -> RulerScale:
 def place_ruler(sheet: DrawingPage, figure: Ruler, first: int, top: float) -> float:
     y = sheet.title(top, figure.title, f"in {figure.unit}" if figure.unit else "")
     scale = scale_of(sheet, figure)
-    lanes = lanes_of_items(figure.items)
     at = {n: item.at + item.size / 2 for n, item in enumerate(figure.items, first)}
     arcs = arcs_of([ends for ends in sheet.links if ends[0] in at and ends[1] in at], at, ring=figure.ring)
     names = names_of(sheet, scale, figure.items, first)
@@ -159,9 +158,9 @@ def place_ruler(sheet: DrawingPage, figure: Ruler, first: int, top: float) -> fl
     reach = arcs.height + (_MARK + 2 if any(item.size == 0 for item in figure.items) or names else 0)
     write_names(sheet, names, y, reach=reach - _MARK)
     y += reach
-    named = {name.wanted.item for name in names}
-    y, bounds = place_stretches(sheet, scale, figure.items, first, y, lanes, named, down=True)
-    _draw_arcs(sheet, arcs, bounds)
+    y, bounds = place_stretches(sheet, scale, figure.items, first, y, names, down=True)
+    highest = min((rect.y for rect in bounds.values()), default=0.0)
+    arcs.draw(sheet, {n: Rect(rect.x, highest, rect.w, rect.h) for n, rect in bounds.items()})
     return place_axis(sheet, scale, y + 3)
 
 
@@ -187,12 +186,12 @@ def place_stretches(
     items: Sequence[Item],
     first: int,
     top: float,
-    lanes: Sequence[int],
-    named: Container[int] = (),
+    names: Sequence[Name],
     *,
     down: bool = False,
 ) -> tuple[float, dict[int, Rect]]:
     """Place stretches in lanes and marks over them; return the y of the lower edge, and the box of each item."""
+    lanes, named = lanes_of_items(items), {name.wanted.item for name in names}
     count = max((lane + 1 for item, lane in zip(items, lanes, strict=True) if item.size), default=0)
     step = LANE_HEIGHT + _LANE_GAP
     bottom = top + max(count * step - _LANE_GAP, 8.0)
@@ -269,11 +268,6 @@ def _mark(sheet: DrawingPage, item: Item, number: int, place: tuple[float, float
         sheet.grip(item, number, Rect(x, top - 3, 0, bottom - top + 6), unit)
 
 
-def _draw_arcs(sheet: DrawingPage, arcs: Arcs, bounds: dict[int, Rect]) -> None:
-    top = min((rect.y for rect in bounds.values()), default=0.0)
-    arcs.draw(sheet, {n: Rect(rect.x, top, rect.w, rect.h) for n, rect in bounds.items()})
-
-
 def lanes_of_items(items: Sequence[Item]) -> list[int]:
     lanes, ends = [0] * len(items), list[float]()
     for n in sorted(range(len(items)), key=lambda number: (items[number].at, -items[number].size)):
@@ -312,16 +306,14 @@ def _above(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
     place_axis(sheet, scale, y, up=True, clear=leaders)
     for x in leaders:
         sheet.rule((x, y - 20), (x, y + 3), ink=Ink.EDGE, width=0.75)
-    lanes, named = lanes_of_items(ruler.items), {name.wanted.item for name in names}
-    bottom, _ = place_stretches(sheet, scale, ruler.items, first, y + 3, lanes, named, down=True)
+    bottom, _ = place_stretches(sheet, scale, ruler.items, first, y + 3, names, down=True)
     return bottom + 1
 
 
 def _below(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
     scale = scale_of(sheet, ruler)
     names = names_of(sheet, scale, ruler.items, first)
-    lanes, named = lanes_of_items(ruler.items), {name.wanted.item for name in names}
-    bottom, _ = place_stretches(sheet, scale, ruler.items, first, top, lanes, named)
+    bottom, _ = place_stretches(sheet, scale, ruler.items, first, top, names)
     leaders = [name.wanted.middle for name in names]
     y = place_axis(sheet, scale, bottom + 3, clear=leaders)
     for x in leaders:

@@ -1,7 +1,8 @@
 """Values in braces in a lesson, read from the open file.
 
 `{key}`; `{value of PATH}`, `{start of PATH}`, `{stop of PATH}`, `{size of PATH}` of a node; `{NAME in TITLE}` of a step
-of the lookup; `{size of file}`, `{count of objects}`; `{= 4465 + 40 * 3}` is computed. Braces may contain braces:
+of the lookup; `{text 0..4 of content}`, `{number 0..8 of content}` of the object that was looked up; `{size of file}`,
+`{count of objects}`; `{= 4465 + 40 * 3}` is computed. Braces may contain braces:
 `{start of index/slot {slot in The slot}}`.
 """
 
@@ -33,6 +34,7 @@ LONG = 24
 BREAK, _PIECE, _WORD = "\u200b", 8, 8
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:])")
+_CONTENT = re.compile(r"(?P<kind>number|text) (?P<start>\d+)\.\.(?P<stop>\d+) of content")
 _NUMBER = re.compile(r"\[(\d+)\]")
 
 
@@ -75,6 +77,8 @@ class LessonScene:
             return self._calculated(name[1:])
         if (whole := self._whole(name)) is not None:
             return whole
+        if (slice_of := _CONTENT.fullmatch(name)) is not None:
+            return self._content(slice_of["kind"], int(slice_of["start"]), int(slice_of["stop"]))
         word, of, path = name.partition(" of ")
         if of and word in _OF_NODE:
             return _OF_NODE[word](self.node(path)[-1])
@@ -93,6 +97,15 @@ class LessonScene:
         if name == "count of objects":
             return len(self.shard.objects)
         return None
+
+    def _content(self, kind: str, start: int, stop: int) -> str | int:
+        if self.trace is None:
+            raise NotHereError("no object was looked up")
+        try:
+            data = self.shard.read(self.shard.find(self.trace.key))[start:stop]
+        except ShardError as error:
+            raise NotHereError(error.message) from error
+        return int.from_bytes(data, "little") if kind == "number" else data.decode("latin-1")
 
     def _calculated(self, text: str) -> int:
         try:
