@@ -236,7 +236,7 @@ WHOLE = 12
 class XorbPart:
     """Neighbouring chunks `[first, last)` of one xorb, drawn side by side from `at` on.
 
-    `number` and `count` are -1 if the shard does not list the xorb; `size` is then estimated from the segments.
+    `number` and `count` are -1 if the shard does not list the xorb; its sizes are then estimated from the segments.
     `starts` has the start of each chunk relative to `at`, and the end of the last one.
     """
 
@@ -246,18 +246,19 @@ class XorbPart:
     first: int
     last: int
     at: int
-    size: int
     span: Span
-    starts: NDArray[np.int64] | None = field(compare=False)
+    starts: list[float] = field(compare=False)
 
     @property
     def listed(self) -> bool:
         return self.number >= 0
 
+    @property
+    def size(self) -> int:
+        return int(self.starts[-1])
+
     def place(self, chunk: int) -> float:
-        if self.starts is not None:
-            return self.at + int(self.starts[chunk - self.first])
-        return self.at + self.size * (chunk - self.first) / (self.last - self.first)
+        return self.at + self.starts[chunk - self.first]
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,13 +319,15 @@ def _xorb_part(
     if number < 0:
         inside = [one for one in used if first <= one[0] and one[1] <= last]
         each = sum(size for _, _, size in inside) / max(sum(b - a for a, b, _ in inside), 1)
-        return XorbPart(xorb, -1, -1, first, last, at, round(each * (last - first)), Span("", 0, 0), None)
+        size, count = round(each * (last - first)), last - first
+        return XorbPart(xorb, -1, -1, first, last, at, Span("", 0, 0), [size * n / count for n in range(count + 1)])
     index = scene.index
     section, begin = index.xorbs, int(index.xorbs.bounds[number])
     sizes = index.chunks["unpacked_segment_bytes"][begin + first : begin + last].astype(np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    span = section.span(section.headers[number])
-    return XorbPart(xorb, number, int(section.counts[number]), first, last, at, int(starts[-1]), span, starts)
+    starts = [0, *np.cumsum(sizes).tolist()]
+    return XorbPart(
+        xorb, number, int(section.counts[number]), first, last, at, section.span(section.headers[number]), starts
+    )
 
 
 def chunk_runs(scene: MdbScene, parts: Sequence[XorbPart], most: int) -> list[ChunkRun]:

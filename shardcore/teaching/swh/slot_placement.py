@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any
 
@@ -63,18 +63,16 @@ class KeyMove:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """Key in a slot; None for an empty slot. `moving` is True for keys of the bucket whose displacement is changed."""
-
-    key: bytes | None
-    moving: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class BucketKeys:
+    """Moves of the keys of a bucket, that of the drawn key first, and the keys in slots; those in `away` leave them."""
+
     moves: list[KeyMove]
-    held: dict[int, Held]
-    present: bool
+    there: Mapping[int, bytes]
+    away: Set[bytes] = frozenset()
+
+    @property
+    def present(self) -> bool:
+        return self.moves[0].stored_slot >= 0
 
 
 def tag(key: bytes) -> str:
@@ -144,29 +142,27 @@ def keys_figure(moves: Sequence[KeyMove], bucket: int, displacement: int, slots:
     return Table(title, ("key", "(f + h · p0 + p1) mod n", "slot", "fits?"), tuple(rows))
 
 
-def slots_figure(
-    layout: ShardLayout, held: Mapping[int, Held], moves: Sequence[KeyMove], shown: range, *, ring: bool = False
-) -> Cells:
-    items = tuple(slot_item(layout, slot, held[slot], moves) for slot in shown)
+def slots_figure(layout: ShardLayout, group: BucketKeys, shown: range, *, ring: bool = False) -> Cells:
+    items = tuple(slot_item(layout, slot, group) for slot in shown)
     title = f"Slots {shown.start} to {shown.stop - 1}"
     if ring:
         title = f"{layout.slots} slots, a ring: after slot {layout.slots - 1} comes slot 0"
     return Cells(title, len(shown), items, first=shown.start, ring=ring)
 
 
-def slot_item(layout: ShardLayout, slot: int, held: Held, moves: Sequence[KeyMove]) -> Item:
-    here = [move for move in moves if move.slot == slot]
-    span = (layout.slot_span(slot),)
-    name, selected = f"slot {slot}", any(move.selected for move in here)
+def slot_item(layout: ShardLayout, slot: int, group: BucketKeys) -> Item:
+    here = [move for move in group.moves if move.slot == slot]
+    span, name, key = (layout.slot_span(slot),), f"slot {slot}", group.there.get(slot)
     if here:
-        absent = not here[0].spans  # for a key that is not in the shard, show the key in the slot
-        text = _short(held.key if absent and held.key is not None else here[0].key)
+        absent = here[0].stored_slot < 0  # for a key that is not in the shard, show the key in the slot
+        text = _short(key if absent and key is not None else here[0].key)
         doc = f"Slot {slot}: " + "; ".join(f"{tag(move.key)}… {move.verdict}" for move in here) + "."
+        selected = any(move.selected for move in here)
         return Item(text, span, slot, tone=_tone_of(here), doc=doc, name=name, here=selected)
-    if held.key is None or held.moving:
-        doc = f"Slot {slot} is unused." if held.key is None else f"Slot {slot} is reserved for {tag(held.key)}…"
+    if key is None or key in group.away:
+        doc = f"Slot {slot} is unused." if key is None else f"Slot {slot} is reserved for {tag(key)}…"
         return Item("", span, slot, tone=Tone.EMPTY, doc=doc, name=name)
-    return Item(_short(held.key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {held.key.hex()}.", name=name)
+    return Item(_short(key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {key.hex()}.", name=name)
 
 
 def _tone_of(moves: Sequence[KeyMove]) -> Tone:
@@ -314,7 +310,7 @@ def _tried_caption(stored: int, tried: int, own: Sequence[KeyMove]) -> str:
 
 def _absent_caption(group: BucketKeys) -> str:
     slot = group.moves[0].slot
-    if group.held[slot].key is None:
+    if slot not in group.there:
         return f"This key has slot {slot}, which is unused. Every key maps to some slot, stored or not."
     return (
         f"This key is not in the shard, but it maps to slot {slot}, as every key maps to some slot. Only the "
@@ -375,7 +371,7 @@ class SlotPlacementSketch(SceneSketch[KeyScene]):
             figures.append(ruler)
             links += [*arrows, Link(f"jump {len(path) - 1}", f"slot {group.moves[0].slot}", tone=Tone.KEY)]
         shown = _slots_around(layout, path[-1][0])
-        figures.append(slots_figure(layout, group.held, group.moves, shown, ring=whole))
+        figures.append(slots_figure(layout, group, shown, ring=whole))
         figures.append(keys_figure(moves, hashed.bucket, tried, layout.slots))
         return Drawing(
             title_of(placed, tried, group),
@@ -414,16 +410,14 @@ class SlotPlacementSketch(SceneSketch[KeyScene]):
             span, selected = (layout.slot_span(one.slot, "key"),), one.key == hashed.key
             moves.append(KeyMove(one.key, one.first, one.step, slot, one.slot, span, selected, verdict, fits))
         away = keys if known is not None and tried != placed.displacement else set[bytes]()
-        held = {slot: Held(there.get(slot), there.get(slot) in away) for slot in here}
-        present = any(move.selected for move in moves)
-        if not present:
+        if not any(move.selected for move in moves):
             verdict = f"no: it holds {tag(there[goal])}…" if goal in there else "no: it is unused"
             moves.append(KeyMove(hashed.key, hashed.first, hashed.step, goal, -1, (), True, verdict, False))
-        return BucketKeys(sorted(moves, key=lambda move: not move.selected), held, present)
+        return BucketKeys(sorted(moves, key=lambda move: not move.selected), there, away)
 
     def _no_objects(self) -> Drawing:
         layout = self._scene.file.layout
         shown = range(min(layout.slots, WHOLE_RING))
-        figure = slots_figure(layout, dict.fromkeys(shown, Held(None)), (), shown)
+        figure = slots_figure(layout, BucketKeys([], {}), shown)
         caption = "This shard has no objects. Any key still maps to a slot, but every slot is unused."
         return Drawing("Slots without objects", (figure,), (), caption, more=layout.slots - len(shown))
