@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shardcore.model.drawing import Control, Item, Sketch, Tone
+from shardcore.model.drawing import Control, ControlKind, Item, Sketch, Tone, chosen
 from shardcore.model.span import Span
 
 if TYPE_CHECKING:
@@ -28,6 +29,26 @@ class SceneSketch(Generic[Scene]):
     @property
     def controls(self) -> tuple[Control, ...]:
         return ()
+
+    def chosen(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the value of every control; UsageError for an invalid one."""
+        return chosen(self.controls, values)
+
+
+def slider(name: str, label: str, value: int, high: int, doc: str, *, low: int = 0, follows: str = "") -> Control:
+    return Control(name, label, ControlKind.SLIDER, value, low, high, doc=doc, follows=follows)
+
+
+def switch(name: str, label: str, value: bool, doc: str) -> Control:
+    return Control(name, label, ControlKind.SWITCH, value, doc=doc)
+
+
+def choice(name: str, label: str, value: str, choices: tuple[str, ...], doc: str) -> Control:
+    return Control(name, label, ControlKind.CHOICE, value, choices=choices, doc=doc)
+
+
+def text_line(name: str, label: str, value: str, doc: str, follows: str) -> Control:
+    return Control(name, label, ControlKind.TEXT, value, doc=doc, follows=follows)
 
 
 def last_fact(trace: Trace | None, kind: type[Fact]) -> Fact | None:

@@ -7,26 +7,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import UsageError
-from shardcore.model.drawing import (
-    MOST_ITEMS,
-    SECTION,
-    Cells,
-    Control,
-    ControlKind,
-    Drawing,
-    Item,
-    Link,
-    Ruler,
-    Table,
-    Tone,
-    chosen,
-    window,
-)
+from shardcore.model.drawing import MOST_ITEMS, SECTION, Cells, Control, Drawing, Item, Link, Ruler, Table, Tone, window
 from shardcore.model.node import Children, Node, fields_of
 from shardcore.model.record import FieldRole
 from shardcore.model.span import Span
 from shardcore.model.text import plural, visible
-from shardcore.teaching import item_of
+from shardcore.teaching import SceneSketch, item_of, switch, text_line
 from shardcore.teaching.lessons.placeholders import LessonScene, NotHereError
 from shardcore.teaching.step_drawing import ROLE_TONES, SECTION_TONES, cut, sections_near
 
@@ -47,23 +33,21 @@ _BITS_IN_ROW = 16
 
 
 def drawings_of_nodes(shard: Shard) -> tuple[RecordSketch, NumberSketch, BinarySketch]:
-    return RecordSketch(shard), NumberSketch(shard), BinarySketch(shard)
+    scene = LessonScene(shard)
+    return RecordSketch(scene), NumberSketch(scene), BinarySketch(scene)
 
 
-class _NodeSketch:
+class _NodeSketch(SceneSketch[LessonScene]):
     more: tuple[Control, ...] = ()
-
-    def __init__(self, shard: Shard) -> None:
-        self._shard, self._scene = shard, LessonScene(shard)
 
     @property
     def controls(self) -> tuple[Control, ...]:
         doc = "A node of the structure: its names from the top, separated by `/`."
-        return Control("node", "Node", ControlKind.TEXT, "", doc=doc, follows="node"), *self.more
+        return text_line("node", "Node", "", doc, "node"), *self.more
 
     def _node(self, path: str) -> tuple[Node, ...]:
         try:
-            return self._scene.node(path) if path else (self._shard.tree,)
+            return self._scene.node(path) if path else (self._scene.shard.tree,)
         except NotHereError as error:
             raise UsageError(error.message) from error
 
@@ -72,10 +56,10 @@ class RecordSketch(_NodeSketch):
     """The fields of a record, or the rows of a table, above the file. Arrows lead to what offsets point to."""
 
     name, title = "record", "Record"
-    more = (Control("table", "Table", ControlKind.SWITCH, False, doc="Draw the table that has the record as a row."),)
+    more = (switch("table", "Table", False, "Draw the table that has the record as a row."),)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        now = chosen(self.controls, values)
+        now = self.chosen(values)
         path = self._node(now["node"])
         above = next((at for at in range(len(path) - 1, 0, -1) if _is_table(path[at - 1])), 0) if now["table"] else 0
         inside = above or (len(path) - 1 if not path[-1].expandable else 0)
@@ -101,7 +85,7 @@ class RecordSketch(_NodeSketch):
     def _file(self, here: Span, points: dict[str, Span], room: int) -> tuple[tuple[Ruler, ...], dict[str, str]]:
         """Return the ruler of the file, and for each start of an arrow the item at its end."""
         points = {name: target for name, target in points.items() if target.source == here.source}
-        sections = sections_near(self._shard.sections_of(here.source), [here, *points.values()])
+        sections = sections_near(self._scene.shard.sections_of(here.source), [here, *points.values()])
         if not sections:
             return (), {}
         items, ends = [], {}
@@ -192,11 +176,11 @@ class NumberSketch(_NodeSketch):
     name, title = "number", "Number"
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        path = self._node(chosen(self.controls, values)["node"])
+        path = self._node(self.chosen(values)["node"])
         node = _number_in(path)
         if node is None:
             return _nothing(path[-1], f"No number of at most {_WORD} bytes is here")
-        raw = self._shard.bytes_of(node.span.source).read(node.span.start, node.span.stop)
+        raw = self._scene.shard.bytes_of(node.span.source).read(node.span.start, node.span.stop)
         big = node.type.endswith("BE")
         count = len(raw)
         order = range(count) if big else range(count - 1, -1, -1)
@@ -241,11 +225,11 @@ class BinarySketch(_NodeSketch):
     name, title = "binary", "Binary"
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        node = self._node(chosen(self.controls, values)["node"])[-1]
+        node = self._node(self.chosen(values)["node"])[-1]
         start = node.span.start
         if not node.span.size:
             return _nothing(node, "No bytes of a file are here")
-        raw = self._shard.bytes_of(node.span.source).read(start, min(node.span.stop, start + _MOST_BYTES))
+        raw = self._scene.shard.bytes_of(node.span.source).read(start, min(node.span.stop, start + _MOST_BYTES))
         width, rows = 8 * len(raw), -(-len(raw) // 2)
         number, whole = int.from_bytes(raw, "little"), _BITS_IN_ROW * rows
         items = []

@@ -14,11 +14,11 @@ from shardcore.dataclasses import dataclass
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkMap
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.layout import STREAM_LENGTH
-from shardcore.model.drawing import Cells, Control, ControlKind, Drawing, Figure, Item, Link, Table, Tone, chosen
+from shardcore.model.drawing import Cells, Control, Drawing, Figure, Item, Link, Table, Tone
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
-from shardcore.teaching import SceneSketch
-from shardcore.teaching.bloscpack.scene import ChunkScene
+from shardcore.teaching import slider, switch
+from shardcore.teaching.bloscpack.scene import ChunkScene, ChunkSketch
 
 CELLS = 56
 """Maximum number of bytes drawn."""
@@ -73,17 +73,16 @@ class _Block:
         return (Span("", first, first + size),)
 
 
-class BlockSketch(SceneSketch[ChunkScene]):
+class BlockSketch(ChunkSketch):
     name = "block"
     title = "Block"
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        shuffled = Control("shuffle", "Shuffle", ControlKind.SWITCH, self._scene.shuffled, doc=_SHUFFLE_DOC)
-        return (*self._scene.controls(), shuffled)
+        return (*super().controls, switch("shuffle", "Shuffle", self._scene.shuffled, _SHUFFLE_DOC))
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        scene, now = self._scene, chosen(self.controls, values)
+        scene, now = self._scene, self.chosen(values)
         shuffled, (number, block) = now["shuffle"], scene.at(now)
         one = _opened(scene, number, block)
         if one is None:
@@ -209,19 +208,15 @@ _LAST_BIT = 8 * 16 - _PLANES
 _BIT_TONES = (Tone.EMPTY, Tone.HEADER)
 _BIT_LEGEND = MappingProxyType({Tone.HEADER: "1", Tone.EMPTY: "0", Tone.HIT: "a byte of a plane"})
 _PLANE_DOC = "Each column becomes a byte, with the bit of element 0 at the right end."
-_BIT_DOC = "Lowest of the bits that are drawn."
 
 
-class BitShuffleSketch(SceneSketch[ChunkScene]):
+class BitShuffleSketch(ChunkSketch):
     name = "bitshuffle"
     title = "Bit shuffle"
-
-    @property
-    def controls(self) -> tuple[Control, ...]:
-        return (*self._scene.controls(), Control("bit", "Bit", ControlKind.SLIDER, 0, 0, _LAST_BIT, doc=_BIT_DOC))
+    more = (slider("bit", "Bit", 0, _LAST_BIT, "Lowest of the bits that are drawn."),)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        now, scene = chosen(self.controls, values), self._scene
+        now, scene = self.chosen(values), self._scene
         number, block = scene.at(now)
         one = _opened(scene, number, block)
         if one is None or one.elements < _ELEMENTS:
@@ -253,7 +248,6 @@ class BitShuffleSketch(SceneSketch[ChunkScene]):
 
 # --- LZ4 ---
 
-_HIGH = MappingProxyType({"stream": 15, "sequence": 63})
 _SHORTEST, _LONG, _MORE = 4, 15, 255
 _STORED, _BEFORE, _AFTER, _SOURCE = 16, 12, 8, 6  # most bytes drawn: stored, before and of a match, of a far source
 _LZ4_TONES = MappingProxyType({"literals": Tone.KEY, "offset": Tone.POINTER, "next": Tone.FAINT})
@@ -302,18 +296,16 @@ def _sequence(raw: bytes, number: int, most: int) -> _Sequence:
         number, at = number - 1, parts["next"]
 
 
-class Lz4Sketch(SceneSketch[ChunkScene]):
+class Lz4Sketch(ChunkSketch):
     name = "lz4"
     title = "LZ4"
-
-    @property
-    def controls(self) -> tuple[Control, ...]:
-        doc = "Number of the {0}; the last {0} if there are fewer."
-        mine = [Control(k, k.title(), ControlKind.SLIDER, 0, 0, high, doc=doc.format(k)) for k, high in _HIGH.items()]
-        return *self._scene.controls(), *mine
+    more = tuple(
+        slider(name, name.title(), 0, high, f"Number of the {name}; the last {name} if there are fewer.")
+        for name, high in (("stream", 15), ("sequence", 63))
+    )
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        now, scene = chosen(self.controls, values), self._scene
+        now, scene = self.chosen(values), self._scene
         number, block = scene.at(now)
         if scene.empty:
             return _NOTHING

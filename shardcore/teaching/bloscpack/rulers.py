@@ -11,28 +11,13 @@ from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMa
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER
-from shardcore.model.drawing import (
-    Band,
-    Bits,
-    Cells,
-    Control,
-    Drawing,
-    Figure,
-    Item,
-    Link,
-    Ribbon,
-    Ruler,
-    Table,
-    Tone,
-    chosen,
-    window,
-)
+from shardcore.model.drawing import Band, Bits, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone, window
 from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural, range_text
 from shardcore.shards.trace import FOUND
-from shardcore.teaching import SceneSketch, item_of
-from shardcore.teaching.bloscpack.scene import ChunkScene, PlacedChunk
+from shardcore.teaching import item_of
+from shardcore.teaching.bloscpack.scene import ChunkSketch, PlacedChunk
 
 CHUNKS = 4
 """Maximum number of chunks drawn."""
@@ -100,9 +85,10 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int
         return None
     first, last = shown[0].number, shown[-1].number
     values = slots.read(file.source, first, last + 1).tolist()
-    items = []
+    items, good = [], False
     for chunk, value in zip(shown, values, strict=True):
         right, here = value == chunk.place, chunk.number == number
+        good = good or (right and here)
         tone = Tone.MISS if not right else Tone.HIT if here else Tone.POINTER
         doc = f"Slot {chunk.number}: {'chunk begins at byte' if right else 'it has'} {value}"
         doc += "." if right else f", but the chunk is found at byte {chunk.place:#x}."
@@ -118,18 +104,17 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int
     title = f"Offsets of the chunks, {plural(slots.used, 'slot')}"
     if spare > 0:
         title += f" and {grouped_digits(spare)} spare"
-    good = any(chunk.number == number and value == chunk.place for chunk, value in zip(shown, values, strict=True))
     return Cells(title, count, tuple(items), first=first), good
 
 
 def walk_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int) -> tuple[Ruler, list[Link]]:
     """Return the chunks that a reader walks over to reach chunk `number`, with an arc per chunk."""
     way = [chunk for chunk in chunks if chunk.number <= number]
-    items, ends = [], []
+    items, steps = [], list[str]()
     if before := way[0].number:
         doc = f"The walk also passed {plural(before, 'chunk')} before this one."
         items.append(Item(f"{grouped_digits(before)} before", (), way[0].place, 0, Tone.FAINT, doc, "walked before"))
-        ends.append("walked before")
+        steps.append("")
     for chunk in way:
         name, here = f"walked {chunk.number}", chunk.number == number
         head = Span("", chunk.place, min(chunk.place + HEADER_SIZE, chunk.stop))
@@ -137,9 +122,8 @@ def walk_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int)
         tone = Tone.HIT if here else Tone.DATA
         size = max(chunk.stop - chunk.place, 1)
         items.append(Item(f"chunk {chunk.number}", (head, chunk.span), chunk.place, size, tone, doc, name, here=here))
-        ends.append(name)
-    sizes = {f"walked {chunk.number}": f"+ {grouped_digits(chunk.stop - chunk.place)}" for chunk in way}
-    links = [Link(a, b, sizes.get(a, ""), Tone.POINTER) for a, b in pairwise(ends)]
+        steps.append(f"+ {grouped_digits(size)}")
+    links = [Link(a.name, b.name, step, Tone.POINTER) for (a, b), step in zip(pairwise(items), steps, strict=False)]
     title = "Walk: the length of each chunk gives the start of the next"
     return Ruler(title, way[0].place, max(way[-1].stop, way[0].place + 1), tuple(items), "bytes"), links
 
@@ -209,17 +193,13 @@ def flags_figure(header: ChunkHeader, start: int) -> Bits:
     return Bits("Flags: filter and codec", 8, header.flags, tuple(fields))
 
 
-class RulersSketch(SceneSketch[ChunkScene]):
+class RulersSketch(ChunkSketch):
     name = "rulers"
     title = "Rulers"
 
-    @property
-    def controls(self) -> tuple[Control, ...]:
-        return self._scene.controls()
-
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         scene = self._scene
-        number, block = scene.at(chosen(self.controls, values))
+        number, block = scene.at(self.chosen(values))
         file = scene.file
         if scene.empty:
             return Drawing("No chunks", (), (), "The file has no chunks.")

@@ -13,12 +13,12 @@ from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import UNKNOWN
 from shardcore.formats.bloscpack.lookup import HeaderRead
-from shardcore.model.drawing import Control, ControlKind
+from shardcore.model.drawing import Control
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
 from shardcore.shards.cache import LruCache
 from shardcore.shards.trace import FOUND, Step, Trace
-from shardcore.teaching import last_fact
+from shardcore.teaching import SceneSketch, last_fact, slider
 
 MOST_READ = 1 << 26
 """Largest chunk whose blocks are drawn, in stored bytes; also the size of each cache."""
@@ -105,12 +105,9 @@ class ChunkScene:
         """Return sliders for chunk and block, without those whose range has not been read yet."""
         found, header = [], self._header()
         if (chunks := self._known_chunks()) > 1:
-            found.append(
-                Control("chunk", "Chunk", ControlKind.SLIDER, self.chunk, 0, chunks - 1, doc=_CHUNK_DOC, follows="row")
-            )
+            found.append(slider("chunk", "Chunk", self.chunk, chunks - 1, _CHUNK_DOC, follows="row"))
         if header is not None and header.nblocks > 1:
-            last = header.nblocks - 1
-            found.append(Control("block", "Block", ControlKind.SLIDER, self._block(), 0, last, doc=_BLOCK_DOC))
+            found.append(slider("block", "Block", self._block(), header.nblocks - 1, _BLOCK_DOC))
         return tuple(found)
 
     def at(self, now: Mapping[str, Any]) -> tuple[int, int]:
@@ -184,3 +181,11 @@ class ChunkScene:
             return kept
         data = self.file.content.decoded(self.stored(number), limit=MOST_PLAIN)
         return self._plain.put(number, data, max(len(data), 1))
+
+
+class ChunkSketch(SceneSketch[ChunkScene]):
+    more: tuple[Control, ...] = ()
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        return (*self._scene.controls(), *self.more)

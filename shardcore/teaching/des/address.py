@@ -24,25 +24,12 @@ from shardcore.formats.des.routing import (
     uid_bytes,
 )
 from shardcore.model.data_set_nodes import placed_span
-from shardcore.model.drawing import (
-    Bits,
-    Cells,
-    Control,
-    ControlKind,
-    Drawing,
-    Figure,
-    Item,
-    Link,
-    Ruler,
-    Table,
-    Tone,
-    chosen,
-    moved,
-)
+from shardcore.model.drawing import Bits, Cells, Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, chosen, moved
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import grouped_digits, plural, visible
 from shardcore.shards.cache import Once
 from shardcore.shards.trace import Trace
+from shardcore.teaching import slider, text_line
 
 CANDIDATES = 4
 """Maximum number of candidate files drawn."""
@@ -93,8 +80,8 @@ class AddressSketch:
         bits, known = self._n_bits or DEFAULT_BITS, self._trace is not None or self._ready()
         uid = self._uid if known else ""
         return (
-            Control("uid", "Uid", ControlKind.TEXT, uid, doc=_UID_DOC, follows="key"),
-            Control("n_bits", "Bits of the shard number", ControlKind.SLIDER, bits, MIN_BITS, MAX_BITS, doc=_BITS_DOC),
+            text_line("uid", "Uid", uid, _UID_DOC, "key"),
+            slider("n_bits", "Bits of the shard number", bits, MAX_BITS, _BITS_DOC, low=MIN_BITS),
         )
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:

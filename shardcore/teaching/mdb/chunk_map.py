@@ -16,10 +16,10 @@ from shardcore.errors import ExternalMissing
 from shardcore.formats.mdb.content import read_range
 from shardcore.formats.mdb.layout import FILE, XORB
 from shardcore.formats.mdb.objects import MdbObjects
-from shardcore.model.drawing import MOST_ITEMS, Band, Control, ControlKind, Drawing, Item, Ribbon, Ruler, Tone, chosen
+from shardcore.model.drawing import MOST_ITEMS, Band, Control, Drawing, Item, Ribbon, Ruler, Tone, chosen
 from shardcore.model.span import Span
 from shardcore.model.text import plural
-from shardcore.teaching import SceneSketch
+from shardcore.teaching import SceneSketch, slider
 from shardcore.teaching.mdb.scene import MdbScene, Sums
 
 USUAL_CHUNK = 64 * 1024
@@ -119,7 +119,7 @@ SHOWN = 13
 """Number of pieces drawn per ruler."""
 
 _CUTS_LEGEND = {Tone.DATA: "stored already", Tone.MISS: "new: must be stored"}
-_PLACE = Control("place", "Insert at (% of file)", ControlKind.SLIDER, 30, 0, 100, doc="Where to insert the 10 bytes.")
+_PLACE = slider("place", "Insert at (% of file)", 30, 100, "Where to insert the 10 bytes.")
 
 
 class CutsSketch(SceneSketch[MdbScene]):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import SIZE, to_text, truncated
 from shardcore.dataclasses import replace
 from shardcore.formats.mdb.layout import CHUNK, FILE, RECORD_SIZE, XORB, LookupTable, protect, section_name
-from shardcore.model.drawing import Drawing, Figure, Item, Link, Ruler, Table, Tone, chosen, window
+from shardcore.model.drawing import Drawing, Figure, Item, Link, Ruler, Table, Tone, window
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
 from shardcore.teaching import SceneSketch, item_of
@@ -29,7 +29,7 @@ class HashLookupSketch(SceneSketch[MdbScene]):
     title = "Hash lookup"
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        chosen(self.controls, values)
+        self.chosen(values)
         kind, raw = self._requested()
         if not raw:
             return Drawing(self.title, (), caption="This shard lists no files and no xorbs.")

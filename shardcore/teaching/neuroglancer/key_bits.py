@@ -16,23 +16,11 @@ from shardcore.formats.neuroglancer.lookup import KeySearched, MinishardLocated,
 from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners, decode, encode
 from shardcore.formats.neuroglancer.origin import Origin
 from shardcore.formats.neuroglancer.sharding import HASHES, IDENTITY, KeyLocation, Keys, ShardingSpec, mix
-from shardcore.model.drawing import (
-    Bits,
-    Cells,
-    Control,
-    ControlKind,
-    Drawing,
-    Figure,
-    Item,
-    Link,
-    Table,
-    Tone,
-    chosen,
-    window,
-)
+from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Item, Link, Table, Tone, chosen, window
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
 from shardcore.shards.cache import Once
+from shardcore.teaching import choice, slider
 
 MOST_AXES = 10
 CURVE = 4
@@ -66,7 +54,7 @@ def hash_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] 
 
 def mixing_steps(number: int) -> list[tuple[str, str, int]]:
     """Return the steps of `murmur_low64`: name, formula, value; 32-bit arithmetic."""
-    low, high, length = number & 0xFFFFFFFF, number >> 32, 8
+    low, high = number & 0xFFFFFFFF, number >> 32
 
     def rotated(word: int, bits: int) -> int:
         return (word << bits | word >> (32 - bits)) & 0xFFFFFFFF
@@ -74,26 +62,18 @@ def mixing_steps(number: int) -> list[tuple[str, str, int]]:
     def mixed(word: int) -> int:
         return int(mix(np.array([word], np.uint32))[0])
 
-    a = low * 0x239B961B & 0xFFFFFFFF
-    b = high * 0xAB0E9789 & 0xFFFFFFFF
-    h1 = rotated(a, 15) * 0xAB0E9789 & 0xFFFFFFFF ^ length
-    h2 = rotated(b, 16) * 0x38B34AE5 & 0xFFFFFFFF ^ length
-    sum1 = (h1 + h2 + 2 * length) & 0xFFFFFFFF
-    sum2, sum3 = (h2 + sum1) & 0xFFFFFFFF, (length + sum1) & 0xFFFFFFFF
-    m1, m2, m3 = map(mixed, (sum1, sum2, sum3))
-    end = (m1 + m2 + 2 * m3) & 0xFFFFFFFF
     return [
-        ("a", "lower half · 0x239b961b", a),
-        ("h1", "(rotl(a, 15) · 0xab0e9789) xor 8", h1),
-        ("b", "upper half · 0xab0e9789", b),
-        ("h2", "(rotl(b, 16) · 0x38b34ae5) xor 8", h2),
-        ("s1", "h1 + h2 + 16", sum1),
-        ("s2", "h2 + s1", sum2),
-        ("s3", "8 + s1", sum3),
-        ("m1", "mix(s1)", m1),
-        ("m2", "mix(s2)", m2),
-        ("m3", "mix(s3)", m3),
-        ("h1 at the end", "m1 + m2 + 2 · m3", end),
+        ("a", "lower half · 0x239b961b", a := low * 0x239B961B & 0xFFFFFFFF),
+        ("h1", "(rotl(a, 15) · 0xab0e9789) xor 8", h1 := rotated(a, 15) * 0xAB0E9789 & 0xFFFFFFFF ^ 8),
+        ("b", "upper half · 0xab0e9789", b := high * 0xAB0E9789 & 0xFFFFFFFF),
+        ("h2", "(rotl(b, 16) · 0x38b34ae5) xor 8", h2 := rotated(b, 16) * 0x38B34AE5 & 0xFFFFFFFF ^ 8),
+        ("s1", "h1 + h2 + 16", s1 := (h1 + h2 + 16) & 0xFFFFFFFF),
+        ("s2", "h2 + s1", s2 := (h2 + s1) & 0xFFFFFFFF),
+        ("s3", "8 + s1", s3 := (8 + s1) & 0xFFFFFFFF),
+        ("m1", "mix(s1)", m1 := mixed(s1)),
+        ("m2", "mix(s2)", m2 := mixed(s2)),
+        ("m3", "mix(s3)", m3 := mixed(s3)),
+        ("h1 at the end", "m1 + m2 + 2 · m3", end := (m1 + m2 + 2 * m3) & 0xFFFFFFFF),
         ("h2 at the end", "m2 + h1 at the end", (m2 + end) & 0xFFFFFFFF),
     ]
 
@@ -359,12 +339,10 @@ MOVED_KEYS = 100_000
 
 NEIGHBOURS = 8
 _SOUGHT = 4096
-_HIGHEST = {"preshift_bits": 63, "minishard_bits": 32, "shard_bits": 32}
-_LABELS = {"preshift_bits": "Dropped bits", "minishard_bits": "Minishard bits", "shard_bits": "Shard bits"}
-_DOCS = {
-    "preshift_bits": "preshift_bits: low bits of the key that are dropped, so that neighbours stay together.",
-    "minishard_bits": "minishard_bits: bits of the hash that select the minishard in a file.",
-    "shard_bits": "shard_bits: bits of the hash that select the file.",
+_SLIDERS = {
+    "preshift_bits": ("Dropped bits", 63, "low bits of the key that are dropped, so that neighbours stay together."),
+    "minishard_bits": ("Minishard bits", 32, "bits of the hash that select the minishard in a file."),
+    "shard_bits": ("Shard bits", 32, "bits of the hash that select the file."),
 }
 
 
@@ -394,16 +372,13 @@ class BitsSketch:
         self._given = key
         self._opened = file
         self._first: Once[int] = Once()
-        spec = origin.spec
-        numbers = {name: getattr(spec, name) for name in _LABELS}
-        self._highest = {name: max(value, _HIGHEST[name]) for name, value in numbers.items()}
-        sliders = [
-            Control(name, _LABELS[name], ControlKind.SLIDER, value, 0, self._highest[name], doc=_DOCS[name])
-            for name, value in numbers.items()
-        ]
+        sliders = (
+            slider(name, label, value, max(value, high), f"{name}: {doc}")
+            for name, (label, high, doc) in _SLIDERS.items()
+            for value in [getattr(origin.spec, name)]
+        )
         doc = "identity uses the key itself; MurmurHash3 spreads neighbouring keys over all minishards."
-        hashes = Control("hash", "Hash", ControlKind.CHOICE, spec.hash, choices=HASHES, doc=doc)
-        self.controls: tuple[Control, ...] = (*sliders, hashes)
+        self.controls = (*sliders, choice("hash", "Hash", origin.spec.hash, HASHES, doc))
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         spec = self._chosen(values)

@@ -11,23 +11,10 @@ from shardcore.dataclasses import dataclass, replace
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.layout import HASH_HEAD, SLOT, ShardLayout
 from shardcore.formats.swh.lookup import Hashed, KeyPlaced
-from shardcore.model.drawing import (
-    Cells,
-    Control,
-    ControlKind,
-    Drawing,
-    Figure,
-    Item,
-    Link,
-    Ruler,
-    Table,
-    Tone,
-    chosen,
-    window,
-)
+from shardcore.model.drawing import Cells, Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, window
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
-from shardcore.teaching import SceneSketch
+from shardcore.teaching import SceneSketch, slider, switch
 from shardcore.teaching.swh.displacement import HASHED_KEYS, KeyScene, StoredKey, value_span
 
 WHOLE_RING = 24
@@ -338,18 +325,16 @@ class SlotPlacementSketch(SceneSketch[KeyScene]):
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        doc = "Shows the state of the hash after each round."
-        mixing = Control("mixing", "Show mixing rounds", ControlKind.SWITCH, False, doc=doc)
+        mixing = switch("mixing", "Show mixing rounds", False, "Shows the state of the hash after each round.")
         stored = self._scene.displacement
         if stored is None or stored > _SLID:
             return (mixing,)
         doc = "Moves all keys of the bucket; red: the slot is already used. Reset returns to the stored value."
-        slider = Control("displacement", "Displacement d", ControlKind.SLIDER, stored, 0, max(2 * stored, 15), doc=doc)
-        return (slider, mixing)
+        return slider("displacement", "Displacement d", stored, max(2 * stored, 15), doc), mixing
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         placed = self._scene.placed
-        settings = chosen(self.controls, values)
+        settings = self.chosen(values)
         if placed is None:
             return self._no_objects()
         tried, unfolded = settings.get("displacement", placed.displacement), settings["mixing"]

@@ -11,24 +11,12 @@ import numpy as np
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, CHUNKS, GROUPS, HEADER_SIZE, Scheme
 from shardcore.formats.xorb.file import Records, XorbFile, unpack
 from shardcore.formats.xorb.lookup import CODECS, RecordLocated
-from shardcore.model.drawing import (
-    Band,
-    Cells,
-    Control,
-    ControlKind,
-    Drawing,
-    Item,
-    Ribbon,
-    Ruler,
-    Table,
-    Tone,
-    chosen,
-    window,
-)
+from shardcore.model.drawing import Band, Cells, Control, Drawing, Item, Ribbon, Ruler, Table, Tone, chosen, window
 from shardcore.model.span import Span, decoded_name
 from shardcore.model.text import plural
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, share_of
 from shardcore.progress import Progress
+from shardcore.teaching import slider
 
 if TYPE_CHECKING:
     from shardcore.formats.xorb.shard import XorbShard
@@ -71,9 +59,7 @@ class _ChunkSketch:
         self._file = file
         self._absent = absent
         last = max(file.records.count - 1, 0)
-        doc = "Chunk to draw."
-        chunk = Control("chunk", "Chunk", ControlKind.SLIDER, min(number, last), 0, last, doc=doc, follows="row")
-        self.controls = (chunk, *self.more)
+        self.controls = (slider("chunk", "Chunk", min(number, last), last, "Chunk to draw.", follows="row"), *self.more)
 
 
 class RecordsSketch(_ChunkSketch):
@@ -121,7 +107,7 @@ class BytePlanesSketch(_ChunkSketch):
 
     name = "lanes"
     title = "Byte planes"
-    more = (Control("first", "First number", ControlKind.SLIDER, 0, 0, 1000, doc="First number of four bytes drawn."),)
+    more = (slider("first", "First number", 0, 1000, "First number of four bytes drawn."),)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         wanted = chosen(self.controls, values)
