@@ -214,3 +214,19 @@ def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
         ideal=ideal,
         ideal_name="random (binomial)",
     )
+
+
+def stored_load(doc: str, counts: I64, plain: I64, starts: I64, stops: I64) -> Load:
+    """Return the stored bytes of each chunk of a file, with its uncompressed size and its location."""
+    return Load(
+        "Stored bytes of the chunks",
+        "chunk",
+        "stored byte",
+        counts,
+        f"{doc}The line shows the uncompressed size of each chunk.",
+        plain.astype(np.float64),
+        "uncompressed bytes",
+        row_bounds=np.arange(len(counts) + 1, dtype=np.int64),
+        starts=starts,
+        stops=stops,
+    )

@@ -279,5 +279,5 @@ def _size_text(span: Span) -> str:
     return plural(span.size, "byte")
 
 
-def cut(text: str) -> str:
-    return text if len(text) <= _LETTERS else text[:_LETTERS] + "…"
+def cut(text: str, most: int = _LETTERS) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -20,6 +20,7 @@ from shardcore.shards.trace import FOUND, Compared, Fields
 from shardcore.teaching.bloscpack.block import BitShuffleSketch, BlockSketch, Lz4Sketch
 from shardcore.teaching.bloscpack.rulers import RulersSketch, blocks_figure, flags_figure
 from shardcore.teaching.bloscpack.scene import ChunkScene
+from shardcore.teaching.charts import stored_load
 
 if TYPE_CHECKING:
     from shardcore.formats.bloscpack.shard import BloscpackShard
@@ -77,21 +78,9 @@ def loads(file: BloscpackFile) -> tuple[LoadSource, ...]:
 def _stored(file: BloscpackFile, progress: Progress) -> Load:
     file.load(progress)
     table, area = file.table, file.offsets.area
-    stops = area.stops(table.places, table.headers)
-    starts = np.where(table.places == UNKNOWN, 0, table.places)
-    stops = np.where(table.places == UNKNOWN, 0, stops)
-    return Load(
-        "Stored bytes of the chunks",
-        "chunk",
-        "stored byte",
-        stops - starts,
-        "The line shows the uncompressed size of each chunk.",
-        table.headers["nbytes"].astype(np.float64),
-        "uncompressed bytes",
-        row_bounds=np.arange(len(table.places) + 1, dtype=np.int64),
-        starts=starts,
-        stops=stops,
-    )
+    known = table.places != UNKNOWN
+    starts, stops = np.where(known, table.places, 0), np.where(known, area.stops(table.places, table.headers), 0)
+    return stored_load("", stops - starts, table.headers["nbytes"], starts, stops)
 
 
 def sketches(shard: BloscpackShard, trace: Trace | None) -> tuple[Sketch, ...]:

@@ -23,9 +23,8 @@ from shardcore.teaching.drawing.picture import (
     common_face,
     face_of,
     is_number,
-    plain_box,
 )
-from shardcore.teaching.drawing.rulers import LANE, NameRequest, in_lanes, lanes_of, write_in, write_names
+from shardcore.teaching.drawing.rulers import LANE, NameRequest, in_lanes, lanes_of, write_names
 
 _ROW = 25.0
 _HEAD = 22.0
@@ -209,7 +208,7 @@ def _place_row(
         rect = Rect(grid.x(cell), y, grid.wide - _GAP, grid.height)
         inside = by_cell.get(cell, [])
         if not inside:
-            sheet.boxes.append(plain_box(rect))
+            sheet.boxes.append(Box(rect, Tone.FAINT, round=2))
         for k, (n, item) in enumerate(inside):
             share = rect.w / len(inside)
             bounds[n] = Rect(rect.x + k * share, rect.y, share - (1 if k + 1 < len(inside) else 0), rect.h)
@@ -217,7 +216,7 @@ def _place_row(
                 sheet.area(bounds[n], n)
             else:
                 sheet.box(bounds[n], item, n, radius=2)
-            write_in(sheet, bounds[n], item, n, face=face, large=large)
+            sheet.write_in(bounds[n], item, n, face=face, large=large)
     arcs.draw(sheet, bounds)
     _row_name(sheet, figure, grid, row, y)
     if grid.board:

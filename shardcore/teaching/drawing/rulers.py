@@ -8,21 +8,7 @@ from collections.abc import Iterator, Sequence
 from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import SECTION, Band, Item, Ribbon, Ruler, Tone
 from shardcore.teaching.drawing.arrows import arcs_of
-from shardcore.teaching.drawing.picture import (
-    NO_ITEM,
-    NORMAL,
-    SMALL,
-    Anchor,
-    Area,
-    DrawingPage,
-    Face,
-    Ink,
-    Move,
-    Path,
-    Rect,
-    cut,
-    face_of,
-)
+from shardcore.teaching.drawing.picture import SMALL, Anchor, DrawingPage, Face, Ink, Move, Path, Rect, cut, face_of
 
 LANE = 17.0
 
@@ -38,12 +24,16 @@ class NameRequest:
     left: float
     right: float
     text: str
-    item: int = NO_ITEM
-    strong: bool = False
+    item: int
+    strong: bool
 
     @property
     def middle(self) -> float:
         return (self.left + self.right) / 2
+
+    @property
+    def face(self) -> Face:
+        return Face.BOLD if self.strong else Face.SANS
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +51,7 @@ class Name:
 def in_lanes(sheet: DrawingPage, wanted: Sequence[NameRequest]) -> list[Name]:
     """Place names without overlap, first those that fit over their stretch; names that do not fit are left out."""
     found: list[Name] = []
-    fitting = [one for one in wanted if one.text and _wide(sheet, one) <= one.right - one.left]
+    fitting = [one for one in wanted if one.text and sheet.measure(one.text, SMALL, one.face) <= one.right - one.left]
     others = sorted(
         (one for one in wanted if one.text and one not in fitting), key=lambda one: (not one.strong, one.left)
     )
@@ -83,9 +73,8 @@ def write_names(sheet: DrawingPage, names: Sequence[Name], base: float, *, up: b
     sign = -1 if up else 1
     for name in names:
         y = base + sign * (name.lane + 0.5) * LANE
-        ink = Ink.TEXT if name.wanted.strong else Ink.MUTED
-        face = Face.BOLD if name.wanted.strong else Face.SANS
-        sheet.write((name.x, y), name.text, size=SMALL, face=face, ink=ink, anchor=Anchor.START, item=name.wanted.item)
+        ink, face = Ink.TEXT if name.wanted.strong else Ink.MUTED, name.wanted.face
+        sheet.write((name.x, y), name.text, size=SMALL, face=face, ink=ink, item=name.wanted.item)
         if name.lane or reach > _NEAR:
             x = name.wanted.middle
             sheet.rule(
@@ -93,14 +82,9 @@ def write_names(sheet: DrawingPage, names: Sequence[Name], base: float, *, up: b
             )
 
 
-def _wide(sheet: DrawingPage, one: NameRequest) -> float:
-    return sheet.measure(one.text, SMALL, Face.BOLD if one.strong else Face.SANS)
-
-
 def _first_free(sheet: DrawingPage, one: NameRequest, found: Sequence[Name], waiting: Sequence[float]) -> Name | None:
-    face = Face.BOLD if one.strong else Face.SANS
-    text = cut(one.text, min(sheet.room, _MOST_WIDE), SMALL, face, sheet.measure)
-    wide, middle = sheet.measure(text, SMALL, face), one.middle
+    text = cut(one.text, min(sheet.room, _MOST_WIDE), SMALL, one.face, sheet.measure)
+    wide, middle = sheet.measure(text, SMALL, one.face), one.middle
     for lane in range(_MOST_LANES):
         for x in (middle - wide / 2, middle - _HANG, middle - wide + _HANG, middle - wide + 2):
             begin = max(min(x, sheet.right - wide), sheet.left)
@@ -206,22 +190,13 @@ def place_stretches(
         bounds[n] = Rect(min(left, sheet.right - wide), y, wide, LANE_HEIGHT)
         sheet.box(bounds[n], item, n)
         if n not in named:
-            write_in(sheet, bounds[n], item, n)
+            sheet.write_in(bounds[n], item, n)
         if item.handle:
             sheet.grip(item, n, Rect(right, y - 3, 0, LANE_HEIGHT + 6), scale.unit)
     for n, item in enumerate(items, first):
         if item.size == 0:
             _mark(sheet, item, n, (scale.x(item.at), top, bottom), scale.unit)
     return bottom, bounds
-
-
-def write_in(
-    sheet: DrawingPage, rect: Rect, item: Item, number: int, *, face: Face | None = None, large: bool = True
-) -> None:
-    room = rect.w - _PAD
-    face = face_of(item.text) if face is None else face
-    size = NORMAL if large and sheet.measure(item.text, NORMAL, face) <= room else SMALL
-    sheet.write(rect.middle, item.text, size=size, face=face, anchor=Anchor.MIDDLE, room=room, item=number)
 
 
 def place_axis(
@@ -348,8 +323,7 @@ def _band(
     ink = Ink.ACCENT if item.here else Ink.EDGE
     path = Path((a0, y0), moves, ink, 1.5 if item.here else 0.75, item.computed, fill=item.tone, item=n)
     sheet.fills.append(path)
-    sheet.areas.append(Area(n, tuple(path.points())))
-    sheet.bounds.setdefault(n, Rect(min(a0, b0), y0, max(a1, b1) - min(a0, b0), y1 - y0))
+    sheet.area(Rect(min(a0, b0), y0, max(a1, b1) - min(a0, b0), y1 - y0), n, path.points())
     room = min(a1 - a0, b1 - b0, (a1 + b1 - a0 - b0) / 2) - 12
     face = face_of(item.text)
     if sheet.measure(item.text, SMALL, face) > room:

@@ -11,8 +11,15 @@ import numpy as np
 from shardcore.dataclasses import replace
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.layout import ENTRY_SIZE, WORDS, pair_span
-from shardcore.formats.neuroglancer.lookup import KeySearched, MinishardLocated, MinishardRead
+from shardcore.formats.neuroglancer.layout import ENTRY_SIZE, SHARD_INDEX_ENTRY, WORDS, pair_span
+from shardcore.formats.neuroglancer.lookup import (
+    KeyRouted,
+    KeySearched,
+    MeaningFound,
+    MinishardLocated,
+    MinishardRead,
+    ShardMissing,
+)
 from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners, decode, encode
 from shardcore.formats.neuroglancer.origin import Origin
 from shardcore.formats.neuroglancer.sharding import HASHES, IDENTITY, KeyLocation, Keys, ShardingSpec, mix
@@ -20,6 +27,7 @@ from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Item, Link, Ta
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
 from shardcore.shards.cache import Once
+from shardcore.shards.trace import Fields, Shown
 from shardcore.teaching import choice, slider
 
 MOST_AXES = 10
@@ -565,3 +573,34 @@ def _neighbours_figure(keys: list[int], place: KeyLocation) -> Table:
         rows.append((Item(f"+{key - before}"), Item(str(key), tone=Tone.HIT if here else Tone.PLAIN, here=here)))
     title = f"Keys that would share minishard {place.minishard} of file {grouped_digits(place.shard)}"
     return Table(title, ("difference from the key before", "key (running sum)"), tuple(rows))
+
+
+# --- steps of a lookup ---
+
+
+def step_figures(fact: Any, title: str) -> Drawing | tuple[Shown, ...]:
+    if isinstance(fact, ShardMissing):
+        return route_drawing(fact.origin.spec, fact.place, fact.there)
+    if isinstance(fact, KeyRouted):
+        return _route_figures(fact, title)
+    if isinstance(fact, MinishardLocated):
+        offsets = {"start_offset": fact.start - fact.base, "end_offset": fact.stop - fact.base}
+        return (Fields(SHARD_INDEX_ENTRY, fact.entry.start, offsets, relative=True),)
+    if isinstance(fact, KeySearched):
+        return (index_figure(fact, keys=title == "Keys", places=title != "Keys"),)
+    if isinstance(fact, MeaningFound) and fact.cell is not None and fact.space.grid is not None:
+        grid, curve = fact.space.grid, curve_figure(fact.cell, fact.space.grid)
+        figures = morton_figure(int(fact.ref.key or 0), grid), cell_figure(fact.cell, grid)
+        return figures if curve is None else (*figures, curve)
+    return ()
+
+
+def _route_figures(fact: KeyRouted, title: str) -> tuple[Shown, ...]:
+    spec, place = fact.spec, fact.place
+    if title == "Specification":
+        return (key_figure(spec, place, (fact.origin.place,) if fact.origin.place is not None else ()),)
+    if title == "Drop low bits":
+        return (key_figure(spec, place),)
+    if title == "Hash" and spec.hash != IDENTITY:
+        return (mixing_figure(place),)
+    return (hash_figure(spec, place),)

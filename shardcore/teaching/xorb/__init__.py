@@ -17,6 +17,7 @@ from shardcore.model.text import plural
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, share_of
 from shardcore.progress import Progress
 from shardcore.teaching import slider
+from shardcore.teaching.charts import stored_load
 
 if TYPE_CHECKING:
     from shardcore.formats.xorb.shard import XorbShard
@@ -196,18 +197,8 @@ def _stored(file: XorbFile, progress: Progress) -> Load:
         file.load(progress)
     starts, stops = file.records.starts, file.records.ends
     inner = np.minimum(starts + HEADER_SIZE, stops)
-    return Load(
-        "Stored bytes of the chunks",
-        "chunk",
-        "stored byte",
-        stops - inner,
-        "Chunks are cut by content, at 8 KiB to 128 KiB. The line shows the uncompressed size of each chunk.",
-        file.chunk_sizes().astype(np.float64),
-        "uncompressed bytes",
-        row_bounds=np.arange(file.records.count + 1, dtype=np.int64),
-        starts=starts,
-        stops=stops,
-    )
+    doc = "Chunks are cut by content, at 8 KiB to 128 KiB. "
+    return stored_load(doc, stops - inner, file.chunk_sizes(), starts, stops)
 
 
 def sketches(shard: XorbShard, trace: Trace | None) -> tuple[Sketch, ...]:

@@ -25,15 +25,7 @@ from shardcore.errors import source_lost
 from shardcore.model.text import plural, shown, size_text
 from shardcore.model.usage import Load, Share
 from shardcore.progress import Progress
-from shardcore.teaching.charts import (
-    FEW_PLACES,
-    Chart,
-    Sizes,
-    load_chart,
-    many,
-    object_sizes,
-    spread_chart,
-)
+from shardcore.teaching.charts import FEW_PLACES, Chart, Sizes, load_chart, many, object_sizes, spread_chart
 from shardscope.learning.charts.byte_shares_view import BudgetView
 from shardscope.learning.charts.plot import Plot
 from shardscope.session.display_text import error_text, grouped
