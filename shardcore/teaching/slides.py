@@ -73,7 +73,7 @@ def trace_slides(trace: Trace) -> tuple[Slide, ...]:
 def section_slides(shard: Shard) -> tuple[Slide, ...]:
     """Return a slide per section, or per shard of a data set; at most `MOST_SLIDES`."""
     nodes = shard.tree.children[:MOST_SLIDES]
-    places = [(node.name, node.doc, node.span, node) for node in nodes]
+    places: list[tuple[str, str, Span, Node | None]] = [(node.name, node.doc, node.span, node) for node in nodes]
     if shard.sections:
         by_span = {node.span: node for node in nodes}
         spans = [(section, Span("", section.start, section.stop)) for section in shard.sections if section.size]
