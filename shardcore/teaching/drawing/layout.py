@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Link, Ribbon, Ruler, Table, Tone
+from shardcore.shards.trace import COMPUTED
 from shardcore.teaching.drawing.arrows import TRACK, FigureExtent, draw_routes
 from shardcore.teaching.drawing.cells import place_bits, place_cells, place_table
 from shardcore.teaching.drawing.picture import (
@@ -39,7 +40,6 @@ MEANINGS = {
     Tone.MISS: "mismatch",
     Tone.DEAD: "deleted",
 }
-COMPUTED = "computed (not stored)"
 WHAT_IF = "What if"
 
 _BETWEEN = 20.0
