@@ -47,6 +47,12 @@ class _UidEntry:
     row: int | None
     count: int = 0
 
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """Bytes of the uid."""
+        uid = self.file.entries.part_span(self.row, "uid") if self.row is not None else None
+        return (uid,) if uid is not None and uid.size else ()
+
 
 class AddressSketch:
     """The address of a uid; in a data set, `names` are its files, and `member` is the one that is opened."""
@@ -135,7 +141,7 @@ class AddressSketch:
     def _as_it_is(self, uid: Uid, route: Route) -> Drawing:
         found, trouble = self._found(uid)
         row = found.row if found is not None else None
-        figures, links, more = self._route_figures(uid, route, _uid_spans(found), self._pieces(route, found))
+        figures, links, more = self._route_figures(uid, route, found.spans if found else (), self._pieces(route, found))
         if self._folder and (names := self._candidates(route)):
             table = self._asked(names, present=row is not None, trouble=trouble)
             figures.append(table)
@@ -167,15 +173,14 @@ class AddressSketch:
     def _pieces(self, route: Route, found: _UidEntry | None) -> Pieces:
         name = ShardName.parse(found.file.source.name) if found is not None else None
         if found is None or found.row is None:
-            return Pieces(ANY, route.hex, ANY, (), _uid_spans(found))
-        created = found.file.entries.created_at(found.row)
+            return Pieces(ANY, route.hex, ANY)
         part = f"{name.part:04}" if name is not None else ANY
         try:
-            date = shard_date(created)
+            date = shard_date(found.file.entries.created_at(found.row))
+            spans: tuple[Span, ...] = (found.file.entries.part_span(found.row, "meta"),)
         except UsageError:
-            date = name.date if name is not None and self._folder else ANY
-            return Pieces(date, route.hex, part, (), _uid_spans(found))
-        return Pieces(date, route.hex, part, (found.file.entries.part_span(found.row, "meta"),), _uid_spans(found))
+            date, spans = name.date if name is not None and self._folder else ANY, ()
+        return Pieces(date, route.hex, part, spans, found.spans)
 
     def _route_figures(
         self, uid: Uid, route: Route, spans: tuple[Span, ...], pieces: Pieces
@@ -288,13 +293,6 @@ def _some_uids(file: DesFile) -> Iterator[str]:
 def _entry_of(file: DesFile, uid: Uid) -> _UidEntry:
     rows = file.entries.rows_of([uid.raw])[0]
     return _UidEntry(file, int(rows[-1]) if len(rows) else None, len(rows))
-
-
-def _uid_spans(found: _UidEntry | None) -> tuple[Span, ...]:
-    if found is None or found.row is None:
-        return ()
-    uid = found.file.entries.part_span(found.row, "uid")
-    return (uid,) if uid.size else ()
 
 
 # --- figures ---

@@ -25,23 +25,17 @@ _UNDER = 10.0
 _NARROW = 12.0
 
 
-@dataclass(frozen=True, slots=True)
-class FigureExtent:
-    top: float
-    bottom: float
-
-
 def draw_routes(
-    sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], parts: Sequence[FigureExtent]
+    sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], bottoms: Sequence[float]
 ) -> None:
     """Draw arrows from top to bottom; each has its own track in the gaps between figures."""
-    tracks = [0] * (len(parts) + 1)
+    tracks = [0] * (len(bottoms) + 1)
     for start, stop, link in links:
         if start not in sheet.bounds or stop not in sheet.bounds:
             continue
         swapped = sheet.bounds[start].middle[1] > sheet.bounds[stop].middle[1]
         upper, lower = (stop, start) if swapped else (start, stop)
-        points = _route(sheet, upper, lower, figure_of, parts, tracks)
+        points = _route(sheet, upper, lower, figure_of, bottoms, tracks)
         way = points[::-1] if swapped else points
         sheet.lines.append(_path(way, link))
         _words(sheet, way, link)
@@ -52,18 +46,18 @@ def _route(
     upper: int,
     lower: int,
     figure_of: Sequence[int],
-    parts: Sequence[FigureExtent],
+    bottoms: Sequence[float],
     tracks: list[int],
 ) -> list[Point]:
     a, b = sheet.bounds[upper], sheet.bounds[lower]
     i, j = figure_of[upper], figure_of[lower]
     if i == j:
         return _within_table(sheet, upper, lower, tracks, i) if upper in sheet.rows else _between_rows(sheet, a, b)
-    y = parts[i].bottom + _UNDER + TRACK * tracks[i]
+    y = bottoms[i] + _UNDER + TRACK * tracks[i]
     points = _away(sheet, upper, y, b.middle[0], tracks[i])
     x = points[-1][0]
     for crossed in range(i + 1, j):
-        beyond = parts[crossed].bottom + _UNDER + TRACK * tracks[crossed]
+        beyond = bottoms[crossed] + _UNDER + TRACK * tracks[crossed]
         clear = _past(sheet, y, beyond, x)
         points += [(x, y), (clear, y)]
         x, y = clear, beyond

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Link, Ribbon, Ruler, Table, Tone
 from shardcore.shards.trace import COMPUTED
-from shardcore.teaching.drawing.arrows import TRACK, FigureExtent, draw_routes
+from shardcore.teaching.drawing.arrows import TRACK, draw_routes
 from shardcore.teaching.drawing.cells import place_bits, place_cells, place_table
 from shardcore.teaching.drawing.picture import (
     LARGE,
@@ -72,15 +72,14 @@ _Links: TypeAlias = "tuple[Sequence[tuple[int, int, Link]], Sequence[int], Count
 
 def _stack(sheet: DrawingPage, figures: Sequence[Figure], numbers: range, y: float, joined: _Links) -> float:
     links, figure_of, gaps = joined
-    parts = [FigureExtent(y, y)] * len(figures)
+    bottoms = [y] * len(figures)
     for n in numbers:
         sheet.links = [ends for ends in links if figure_of[ends[0]] == n == figure_of[ends[1]] and _in_row(figures[n])]
-        bottom = _PLACES[type(figures[n])](sheet, figures[n], sum(len(figure.items) for figure in figures[:n]), y)
-        parts[n] = FigureExtent(y, bottom)
-        y = bottom + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0)
+        bottoms[n] = _PLACES[type(figures[n])](sheet, figures[n], sum(len(figure.items) for figure in figures[:n]), y)
+        y = bottoms[n] + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0)
     here = [ends for ends in links if figure_of[ends[0]] in numbers]
     routes = [ends for ends in here if not _is_arc(sheet, ends, figure_of, figures)]
-    draw_routes(sheet, routes, figure_of, parts)
+    draw_routes(sheet, routes, figure_of, bottoms)
     return y
 
 
