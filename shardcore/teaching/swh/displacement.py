@@ -16,7 +16,7 @@ from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import FormatError
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.file import SwhFile, key_bytes
-from shardcore.formats.swh.hash_section import ONES_PER_ENTRY, byte_range
+from shardcore.formats.swh.hash_section import ONES_PER_ENTRY, Decoded, byte_range
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY
 from shardcore.formats.swh.lookup import DisplacementLocated, Hashed, KeyPlaced, place_key
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Item, Link, Table, Tone, window
@@ -91,10 +91,10 @@ class KeyScene:
         ]
 
     @property
-    def displacements(self) -> chd.U32 | None:
-        """Displacements of all buckets; None if the shard has too many keys or the hash function is damaged."""
+    def function(self) -> Decoded | None:
+        """Values of all buckets; None if the shard has too many keys or the hash function is damaged."""
         try:
-            return self.file.function()[1].displacements if self.few else None
+            return self.file.function()[1] if self.few else None
         except FormatError:
             return None
 
@@ -328,11 +328,7 @@ class DisplacementSketch(SceneSketch[KeyScene]):
 
     def _beside(self, hashed: Hashed, first: int, last: int) -> list[Item]:
         """Return the neighbouring values in bytes `[first, last)` of the value store; none for a large shard."""
-        if not self._scene.few:
-            return []
-        try:
-            _, decoded = self._scene.file.function()
-        except FormatError:
+        if (decoded := self._scene.function) is None:
             return []
         found = []
         for other in range(max(hashed.bucket - _BESIDE, 0), min(hashed.bucket + _BESIDE, len(decoded.ends))):

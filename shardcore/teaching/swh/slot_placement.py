@@ -9,6 +9,7 @@ from typing import Any
 
 from shardcore.dataclasses import dataclass, replace
 from shardcore.formats.swh import chd
+from shardcore.formats.swh.hash_section import Decoded
 from shardcore.formats.swh.layout import HASH_HEAD, SLOT, ShardLayout
 from shardcore.formats.swh.lookup import Hashed, KeyPlaced
 from shardcore.model.drawing import Cells, Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, window
@@ -95,7 +96,7 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
     return Table("The mixing: each round adds to a, b, c and mixes them", ("", "a", "b", "c"), rows)
 
 
-def buckets_figure(placed: KeyPlaced, tried: int, known: chd.U32 | None, *, fits: bool) -> Cells:
+def buckets_figure(placed: KeyPlaced, tried: int, known: Decoded | None, *, fits: bool) -> Cells:
     """Return the buckets around g, each with its displacement if known."""
     hashed, stored, place = placed.hashed, placed.displacement, value_span(placed.located)
     bucket, shown = hashed.bucket, window(hashed.hashing.buckets, hashed.bucket, BUCKETS)
@@ -107,8 +108,8 @@ def buckets_figure(placed: KeyPlaced, tried: int, known: chd.U32 | None, *, fits
             spans = (place,) if place.size else ()
             items.append(Item(f"d = {tried}", spans, number, tone=tone, doc=doc, name="bucket", here=True))
         elif known is not None:
-            doc = f"Bucket {number}: its displacement is {known[number]}."
-            items.append(Item(str(known[number]), at=number, tone=Tone.FAINT, doc=doc))
+            doc = f"Bucket {number}: its displacement is {known.displacements[number]}."
+            items.append(Item(str(known.displacements[number]), at=number, tone=Tone.FAINT, doc=doc))
     title = f"Buckets {shown.start} to {shown.stop - 1}: one displacement d each"
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
@@ -346,7 +347,7 @@ class SlotPlacementSketch(SceneSketch[KeyScene]):
         figures: list[Figure] = [mixed_figure(hashed)]
         if unfolded:
             figures.append(rounds_figure(hashed.rounds))
-        figures.append(buckets_figure(placed, tried, self._scene.displacements, fits=fits))
+        figures.append(buckets_figure(placed, tried, self._scene.function, fits=fits))
         links = [Link("g", "bucket", tone=Tone.KEY)]
         path = path_of(hashed.first, hashed.step, tried, layout.slots)
         if whole:
