@@ -125,13 +125,10 @@ def _gaps(links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int]) -> C
 
 
 def _heading(sheet: DrawingPage, drawing: Drawing) -> float:
-    top = MARGIN - 4
+    top, room = MARGIN - 4, sheet.room
     if drawing.what_if:
-        wide = sheet.measure(WHAT_IF, SMALL, Face.BOLD)
         sheet.write((sheet.right, top + 10), WHAT_IF, size=SMALL, face=Face.BOLD, ink=Ink.ACCENT, anchor=Anchor.END)
-        room = sheet.room - wide - 16
-    else:
-        room = sheet.room
+        room -= sheet.measure(WHAT_IF, SMALL, Face.BOLD) + 16
     for line in lines_of(drawing.title, room, LARGE, Face.BOLD, sheet.measure):
         sheet.write((sheet.left, top + LARGE * LINE / 2), line, size=LARGE, face=Face.BOLD)
         top += LARGE * LINE
@@ -151,9 +148,8 @@ def _foot(sheet: DrawingPage, drawing: Drawing, y: float) -> float:
 
 def _legend(sheet: DrawingPage, drawing: Drawing, y: float) -> float:
     meanings = MEANINGS | dict(drawing.legend)
-    tones = [tone for tone in meanings if any(item.tone is tone for item in drawing.items)]
-    entries = [(tone, False, meanings[tone]) for tone in tones]
-    some = [item.computed for item in drawing.items]
+    tones, some = {item.tone for item in drawing.items}, [item.computed for item in drawing.items]
+    entries = [(tone, False, text) for tone, text in meanings.items() if tone in tones]
     if any(some) and not all(some):
         entries.append((Tone.PLAIN, True, COMPUTED))
     if not entries:

@@ -153,13 +153,8 @@ def names_of(sheet: DrawingPage, scale: RulerScale, items: Sequence[Item], first
     for n, item in enumerate(items, first):
         left, right = scale.x(item.at), scale.x(item.at + item.size)
         asked = item.here or item.tone in (Tone.HIT, Tone.MISS) or item.name.startswith(SECTION)
-        if item.size == 0:
-            wanted.append(NameRequest(left, left, item.text, n, item.here))
-        elif (
-            asked
-            and item.text
-            and cut(item.text, right - left - _PAD, SMALL, face_of(item.text), sheet.measure) != item.text
-        ):
+        inside = cut(item.text, right - left - _PAD, SMALL, face_of(item.text), sheet.measure)
+        if item.size == 0 or (asked and inside != item.text):
             wanted.append(NameRequest(left, right, item.text, n, item.here))
     return in_lanes(sheet, wanted)
 

@@ -165,12 +165,8 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
     after, moved = cut.with_inserted(place, NEW)
     figures: list[Ruler] = []
     totals, left_out = [], 0
-    fixed = f"Fixed cuts, every {plural(rule.fixed, 'byte')}"
-    ways = (
-        ("fixed", fixed, rule.fixed_ends(size), rule.fixed_ends(len(after))),
-        ("content", "Cuts by content", cut.ends, moved),
-    )
-    for name, what, before, then in ways:
+    fixed = f"Fixed cuts, every {plural(rule.fixed, 'byte')}", rule.fixed_ends(size), rule.fixed_ends(len(after))
+    for name, (what, before, then) in (("fixed", fixed), ("content", ("Cuts by content", cut.ends, moved))):
         old = {cut.data[a:b] for a, b in pairwise((0, *before))}
         new = [after[a:b] not in old for a, b in pairwise((0, *then))]
         there = [False] * len(before)
@@ -178,8 +174,7 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
             items, start, stop, rest = _pieces(ends, misses, place, f"{name} {when}", int(when == "after"))
             if start <= place <= stop:
                 text = "10 bytes inserted here" if when == "before" else "+10"
-                doc = f"10 bytes are inserted at byte {place:,}."
-                items = (*items, Item(text, (), place, 0, Tone.PLAIN, doc))
+                items = (*items, Item(text, (), place, 0, doc=f"10 bytes are inserted at byte {place:,}."))
             figures.append(Ruler(f"{what}: {when}", start, max(stop, start + 1), items, "bytes"))
             left_out += rest
         new_bytes = sum(b - a for (a, b), miss in zip(pairwise((0, *then)), new, strict=True) if miss)
