@@ -190,16 +190,14 @@ class NumberSketch(_NodeSketch):
             Item(f"{raw[at]:02x}", (spans[at],), place, tone=Tone.SIZE, name=f"place {count - 1 - place}")
             for place, at in enumerate(order)
         ]
-        offsets = tuple(str(span.start) for span in spans)
+        offsets, name = tuple(str(span.start) for span in spans), visible(node.name)
         figures = (
-            Cells(
-                f"{visible(node.name)} in the file", count, tuple(stored), count, numbered=False, column_names=offsets
-            ),
+            Cells(f"{name} in the file", count, tuple(stored), count, numbered=False, column_names=offsets),
             Cells("The highest byte first", count, tuple(places), count, numbered=False),
             _sum(raw if big else raw[::-1]),
         )
         links = tuple(Link(f"byte {at}", f"place {count - 1 - place}") for place, at in enumerate(order) if raw[at])
-        return Drawing(visible(node.name), figures, links, legend=_LEGEND)
+        return Drawing(name, figures, links, legend=_LEGEND)
 
 
 def _sum(digits: bytes) -> Table:

@@ -94,12 +94,10 @@ class BlockSketch(ChunkSketch):
         first = requested // one.typesize if requested is not None else 0
         matrix, drawn = _matrix(one, first, requested, shuffled=shuffled)
         counts = _repeats(one)
-        title = (
-            f"Block {one.number} of chunk {number}: {plural(one.elements, 'element')} of {plural(one.typesize, 'byte')}"
-        )
+        elements = f"{plural(one.elements, 'element')} of {plural(one.typesize, 'byte')}"
         thought = shuffled and one.stored.header.filter_name != "shuffle"
         figures = (matrix, _counts_figure(counts))
-        caption = _caption(one, counts, shuffled=shuffled)
+        caption, title = _caption(one, counts, shuffled=shuffled), f"Block {one.number} of chunk {number}: {elements}"
         runs = {Tone.HIT: "run of equal bytes"}
         return Drawing(title, figures, (), caption, len(one.plain) - drawn, what_if=thought, legend=runs)
 

@@ -142,9 +142,8 @@ class ChunkScene:
             header = read_chunk_header(raw, place=Span("", place, source.size))
         stop = min(place + header.ctbytes + file.header.checksum.size, source.size)
         each = file.header.chunk_size if not table.loaded else 0
-        return PlacedChunk(
-            number, place, header, stop, number * each if each > 0 else int(file.content.starts()[number])
-        )
+        plain = number * each if each > 0 else int(file.content.starts()[number])
+        return PlacedChunk(number, place, header, stop, plain)
 
     def around(self, number: int, most: int) -> list[PlacedChunk]:
         """Return a chunk and its neighbours, at most `most`, up to the first chunk on each side that is not found."""

@@ -178,10 +178,8 @@ def _leave(sheet: DrawingPage, box: Rect, y0: float, y1: float, towards: float) 
 
 
 def _meets(sheet: DrawingPage, x: float, y0: float, y1: float) -> bool:
-    low, high = min(y0, y1), max(y0, y1)
-    return high - low > 1 and any(
-        text.rect.meets(Rect(x - _CLEAR, low, 2 * _CLEAR, high - low)) for text in sheet.texts
-    )
+    line = Rect(x - _CLEAR, min(y0, y1), 2 * _CLEAR, abs(y1 - y0))
+    return line.h > 1 and any(text.rect.meets(line) for text in sheet.texts)
 
 
 def _clear(

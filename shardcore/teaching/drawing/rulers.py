@@ -51,10 +51,9 @@ class Name:
 def in_lanes(sheet: DrawingPage, wanted: Sequence[NameRequest]) -> list[Name]:
     """Place names without overlap, first those that fit over their stretch; names that do not fit are left out."""
     found: list[Name] = []
-    fitting = [one for one in wanted if one.text and sheet.measure(one.text, SMALL, one.face) <= one.right - one.left]
-    others = sorted(
-        (one for one in wanted if one.text and one not in fitting), key=lambda one: (not one.strong, one.left)
-    )
+    named = [one for one in wanted if one.text]
+    fitting = [one for one in named if sheet.measure(one.text, SMALL, one.face) <= one.right - one.left]
+    others = sorted((one for one in named if one not in fitting), key=lambda one: (not one.strong, one.left))
     for one in (*fitting, *others):
         waiting = [
             other.middle for other in others if other is not one and all(name.wanted is not other for name in found)
@@ -76,10 +75,8 @@ def write_names(sheet: DrawingPage, names: Sequence[Name], base: float, *, up: b
         ink, face = Ink.TEXT if name.wanted.strong else Ink.MUTED, name.wanted.face
         sheet.write((name.x, y), name.text, size=SMALL, face=face, ink=ink, item=name.wanted.item)
         if name.lane or reach > _NEAR:
-            x = name.wanted.middle
-            sheet.rule(
-                (x, base - sign * max(reach - 2, -2)), (x, base + sign * name.lane * LANE), ink=Ink.EDGE, width=0.75
-            )
+            x, start, stop = name.wanted.middle, base - sign * max(reach - 2, -2), base + sign * name.lane * LANE
+            sheet.rule((x, start), (x, stop), ink=Ink.EDGE, width=0.75)
 
 
 def _first_free(sheet: DrawingPage, one: NameRequest, found: Sequence[Name], waiting: Sequence[float]) -> Name | None:

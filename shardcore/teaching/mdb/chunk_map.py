@@ -279,10 +279,8 @@ def xorb_parts(scene: MdbScene, segments: Sequence[int]) -> list[XorbPart]:
     for number in segments:
         row = index.segments[number]
         if not index.segment_faults[number]:
-            first, last, size = (
-                int(row[name]) for name in ("chunk_index_start", "chunk_index_end", "unpacked_segment_bytes")
-            )
-            ranges.setdefault(row["cas_hash"].tobytes(), []).append((first, last, size))
+            numbers = int(row["chunk_index_start"]), int(row["chunk_index_end"]), int(row["unpacked_segment_bytes"])
+            ranges.setdefault(row["cas_hash"].tobytes(), []).append(numbers)
     parts: list[XorbPart] = []
     at = 0
     for xorb, used in ranges.items():
@@ -320,9 +318,8 @@ def _xorb_part(
     section, begin = index.xorbs, int(index.xorbs.bounds[number])
     sizes = index.chunks["unpacked_segment_bytes"][begin + first : begin + last].astype(np.int64)
     starts = [0, *np.cumsum(sizes).tolist()]
-    return XorbPart(
-        xorb, number, int(section.counts[number]), first, last, at, section.span(section.headers[number]), starts
-    )
+    count, span = int(section.counts[number]), section.span(section.headers[number])
+    return XorbPart(xorb, number, count, first, last, at, span, starts)
 
 
 def chunk_runs(scene: MdbScene, parts: Sequence[XorbPart], most: int) -> list[ChunkRun]:
@@ -529,10 +526,8 @@ def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
         doc = f"Chunk {chunks}: no file of this shard uses it."
         return Item(chunks, tuple(spans), piece.at, piece.size, Tone.EMPTY, doc, name)
     noun = "Chunk" if one else "Chunks"
-    files = len(set(scene.files_of(users).tolist()))
-    doc = (
-        f"{noun} {chunks}: {plural(piece.size, 'byte')}, in {plural(len(users), 'segment')} of {plural(files, 'file')}"
-    )
+    files = plural(len(set(scene.files_of(users).tolist())), "file")
+    doc = f"{noun} {chunks}: {plural(piece.size, 'byte')}, in {plural(len(users), 'segment')} of {files}"
     shared = len(users) > 1
     doc += "; stored once." if shared and piece.span else "."
     text = f"{chunks} ×{len(users)}" if shared else chunks

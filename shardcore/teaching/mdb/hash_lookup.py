@@ -108,9 +108,8 @@ def _key_figure(raw: bytes, name: str = "") -> Table:
     rest = f"{text[_WORD : 2 * _WORD]}…"
     number = grouped_digits(truncated(raw))
     row = (head, Item(rest, tone=Tone.FAINT, doc=f"The other 48 digits: {text[_WORD:]}."), Item(number))
-    return Table(
-        "The requested hash", ("first 16 digits: the table key", "other 48 digits", "the key as a number"), (row,)
-    )
+    headings = ("first 16 digits: the table key", "other 48 digits", "the key as a number")
+    return Table("The requested hash", headings, (row,))
 
 
 def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]], key: int, at: int) -> Table:

@@ -53,11 +53,9 @@ def key_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] =
 
 def hash_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
     shifted = f"key >> {spec.preshift_bits}" if spec.preshift_bits else "the key"
-    title = (
-        f"Hash of {shifted}: {'identity, the number itself' if spec.hash == IDENTITY else 'MurmurHash3 mixes all bits'}"
-    )
+    how = "identity, the number itself" if spec.hash == IDENTITY else "MurmurHash3 mixes all bits"
     items = _hash_fields(spec, 0, spans, "hash", grips=grips)
-    return Bits(title, CODE_BITS, place.hashed, tuple(item for item in items if _is_seen(item)))
+    return Bits(f"Hash of {shifted}: {how}", CODE_BITS, place.hashed, tuple(item for item in items if _is_seen(item)))
 
 
 def mixing_steps(number: int) -> list[tuple[str, str, int]]:
@@ -210,9 +208,8 @@ def files_figure(spec: ShardingSpec, place: KeyLocation, loads: Mapping[int, int
             text = spec.shard_stem(number) if load is None else plural(load, "key")
             tone, name = Tone.HIT if here else Tone.INDEX if load else Tone.EMPTY, "file here" if here else ""
             items.append(Item(text, at=number, tone=tone, doc=f"File {number}.", name=name, here=here))
-    title = (
-        f"The shard bits are {place.shard}: {spec.shard_name(place.shard)} of {plural(spec.shards, 'possible file')}"
-    )
+    where = f"{spec.shard_name(place.shard)} of {plural(spec.shards, 'possible file')}"
+    title = f"The shard bits are {place.shard}: {where}"
     if not spec.shard_bits:
         title = f"No shard bits: there is one file, {spec.shard_name(0)}"
     return Cells(title, len(shown), tuple(items), first=shown.start)
@@ -273,10 +270,8 @@ def places_rows(searched: KeySearched, shown: range) -> list[list[Item]]:
         gap = (start - before) % (1 << CODE_BITS)
         gaps.append(_stored_item(offsets, number, gap, Tone.POINTER, "gap"))
         starts.append(_sum_item(searched, number, start, f"{before} + {gap} = {start}.", "start", stage))
-        doc = f"{plural(size, 'byte')}: the value ends at byte {start + size:#x}."
-        sizes.append(
-            Item(str(size), (_word(lengths, number),), tone=Tone.SIZE, doc=doc, here=_is_found(searched, number))
-        )
+        doc, here = f"{plural(size, 'byte')}: the value ends at byte {start + size:#x}.", _is_found(searched, number)
+        sizes.append(Item(str(size), (_word(lengths, number),), tone=Tone.SIZE, doc=doc, here=here))
     return [gaps, starts, sizes]
 
 

@@ -57,11 +57,9 @@ def _index(file: SwhFile, order: SlotOrder) -> list[Share]:
         return [used, rest]
     # Unused slots and slots of deleted objects look alike; only their numbers are known.
     doc = f"{plural(slots - live, 'slot')} without an object, of which {deleted:,} had one before its deletion."
-    gone = replace(
-        rest, use=Use.DEAD, name="slots of deleted objects", size=deleted * SLOT.size, stretches=deleted, doc=doc
-    )
-    left = rest.size - gone.size
-    return [used, gone, replace(rest, size=left, stretches=left // SLOT.size)]
+    size, name = deleted * SLOT.size, "slots of deleted objects"
+    gone = replace(rest, use=Use.DEAD, name=name, size=size, stretches=deleted, doc=doc)
+    return [used, gone, replace(rest, size=rest.size - size, stretches=(rest.size - size) // SLOT.size)]
 
 
 def loads(file: SwhFile) -> tuple[LoadSource, ...]:

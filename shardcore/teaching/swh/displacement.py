@@ -306,9 +306,8 @@ class DisplacementSketch(SceneSketch[KeyScene]):
             f"{hashing.store_bits} in all, so its location must be computed. The file stores where each value "
             "ends, which is where the next begins: the high part as one-bits, the low part separately."
         )
-        return Drawing(
-            f"From bits to the displacement of bucket {placed.hashed.bucket}", figures, links_between(figures), caption
-        )
+        title = f"From bits to the displacement of bucket {placed.hashed.bucket}"
+        return Drawing(title, figures, links_between(figures), caption)
 
     def _store(self, placed: KeyPlaced) -> Figure:
         """Return the bits of the value store around the value."""

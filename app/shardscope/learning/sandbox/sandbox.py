@@ -176,9 +176,8 @@ class Sandbox(QObject):
                 raise UsageError("select a byte of the file first")
             return Change.flip(place.start, bit, source.read(place.start, place.start + 1)[0])
 
-        self._session.ask(
-            made, self._add, failed=self.tr("Cannot flip the bit"), key=("flip", self), priority=JobPriority.SCREEN
-        )
+        failed, key = self.tr("Cannot flip the bit"), ("flip", self)
+        self._session.ask(made, self._add, failed=failed, key=key, priority=JobPriority.SCREEN)
 
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
         """Overwrite bytes as one undo step; the file is reopened after `SOON_MILLISECONDS` without typing."""
