@@ -233,10 +233,8 @@ def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequenc
         span, tone = Span("", section.start, section.stop), SECTION_TONES.get(section.role, Tone.FAINT)
         items.append(item_of(section.name, span, tone, section.doc, f"{SECTION}at {section.start}"))
     for number, span in enumerate(own):
-        text, first = (
-            step.stored.get(span) or plural(span.size, "byte"),
-            all(one.start != span.start for one in own[:number]),
-        )
+        text = step.stored.get(span) or plural(span.size, "byte")
+        first = all(one.start != span.start for one in own[:number])
         name = f"bytes at {span.start}" if first else ""
         items.append(item_of(text, span, Tone.HIT, f"{span}.", name, here=True))
     for span in before[: _MOST_SPANS - len(own)]:

@@ -128,23 +128,16 @@ def _matrix(one: _Block, first: int, requested: int | None, *, shuffled: bool) -
     order = [at for row in places for at in row]
     width = len(places[0])
     glowing = _runs([int(one.plain[at]) for at in order], len(order) if whole else width)
-    items = tuple(
-        _cell(one, at, cell, hit=hit, here=at == requested)
-        for cell, (at, hit) in enumerate(zip(order, glowing, strict=True))
-    )
+    items = []
+    for cell, (at, hit) in enumerate(zip(order, glowing, strict=True)):
+        (element, byte), value, tone = divmod(at, one.typesize), int(one.plain[at]), Tone.HIT if hit else Tone.PLAIN
+        doc = f"Byte {byte} of element {element} of the block: {value}."
+        doc += f" It is in a run of at least {RUN} equal bytes." if hit else ""
+        items.append(Item(f"{value:02x}", one.span(at), cell, tone=tone, doc=doc, here=at == requested))
     bytes_, names = tuple(f"byte {byte}" for byte in range(wide)), tuple(f"element {number}" for number in elements)
     title = "Shuffled: first all bytes 0, then all bytes 1, …" if shuffled else "In memory: element after element"
     columns, rows = (tuple(map(str, elements)), bytes_) if shuffled else (tuple(map(str, range(wide))), names)
-    return Cells(title, len(order), items, columns=width, column_names=columns, row_names=rows), len(order)
-
-
-def _cell(one: _Block, at: int, cell: int, *, hit: bool, here: bool) -> Item:
-    element, byte = divmod(at, one.typesize)
-    value = int(one.plain[at])
-    doc = f"Byte {byte} of element {element} of the block: {value}."
-    if hit:
-        doc += f" It is in a run of at least {RUN} equal bytes."
-    return Item(f"{value:02x}", one.span(at), cell, tone=Tone.HIT if hit else Tone.PLAIN, doc=doc, here=here)
+    return Cells(title, len(order), tuple(items), columns=width, column_names=columns, row_names=rows), len(order)
 
 
 def _runs(values: Sequence[int], width: int) -> list[bool]:

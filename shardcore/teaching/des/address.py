@@ -508,11 +508,8 @@ def differing(names: Sequence[str]) -> list[str]:
 
 def candidates_figure(names: Sequence[str], results: Sequence[tuple[str, Tone]], title: str) -> Table:
     """Return a table of the files that may contain the uid, with a text and a tone for each, in search order."""
-    rows = tuple(
-        (
-            Item(part, tone=tone, doc=f"{visible(name)}: {what}.", name="asked" if tone is Tone.HIT else ""),
-            Item(what),
-        )
-        for name, part, (what, tone) in zip(names, differing(names), results, strict=True)
-    )
-    return Table(title, ("file", "result"), rows)
+    rows = []
+    for name, part, (what, tone) in zip(names, differing(names), results, strict=True):
+        asked = "asked" if tone is Tone.HIT else ""
+        rows.append((Item(part, tone=tone, doc=f"{visible(name)}: {what}.", name=asked), Item(what)))
+    return Table(title, ("file", "result"), tuple(rows))

@@ -171,14 +171,11 @@ def _compare_figure(raw: bytes, stored: bytes, place: Span, name: str = "") -> T
         part = slice(number * _WORD, (number + 1) * _WORD)
         span = Span("", place.start + 8 * number, place.start + 8 * number + 8)
         alike = wanted[part] == found[part]
-        doc = f"Digits {part.start + 1} to {part.stop} in the record: {'equal' if alike else 'different'}."
-        tone = Tone.HIT if alike else Tone.MISS
-        row = (
-            Item(f"{part.start + 1} to {part.stop}", tone=Tone.FAINT),
-            Item(wanted[part], tone=Tone.KEY, doc="The requested digits."),
-            Item(found[part], (span,), tone=tone, doc=doc, name=name if not number else ""),
-        )
-        rows.append(row)
+        tone, digits = Tone.HIT if alike else Tone.MISS, f"{part.start + 1} to {part.stop}"
+        doc = f"Digits {digits} in the record: {'equal' if alike else 'different'}."
+        ours = Item(wanted[part], tone=Tone.KEY, doc="The requested digits.")
+        theirs = Item(found[part], (span,), tone=tone, doc=doc, name=name if not number else "")
+        rows.append((Item(digits, tone=Tone.FAINT), ours, theirs))
     return Table("The whole hash, 16 digits at a time", ("digits", "requested", "in the record"), tuple(rows))
 
 
