@@ -31,7 +31,6 @@ class SceneSketch(Generic[Scene]):
         return ()
 
     def chosen(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the value of every control; UsageError for an invalid one."""
         return chosen(self.controls, values)
 
 

@@ -217,7 +217,6 @@ def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
 
 
 def stored_load(doc: str, counts: I64, plain: I64, starts: I64, stops: I64) -> Load:
-    """Return the stored bytes of each chunk of a file, with its uncompressed size and its location."""
     return Load(
         "Stored bytes of the chunks",
         "chunk",

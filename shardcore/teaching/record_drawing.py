@@ -125,10 +125,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def _table(record: Node, rows: Sequence[Node], here: int, *, of_rows: bool) -> tuple[Table, dict[str, Node]]:
-    """Return the rows of a table or the fields of a record, and the nodes by the items that arrows start from.
-
-    Arrows start from all fields of a record, and of a table from the row `here`.
-    """
+    """Return rows or fields, and nodes by the items that arrows start from: all fields, or those of the row `here`."""
     names = [part.name for part in _parts(rows[0])[:_FIELDS]] if of_rows and rows else []
     headings = ("byte", "name", *(names or ["value"]))
     lines: list[tuple[Item, ...]] = []

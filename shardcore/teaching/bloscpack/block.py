@@ -103,7 +103,6 @@ class BlockSketch(ChunkSketch):
 
 
 def _opened(scene: ChunkScene, number: int, block: int) -> _Block | None:
-    """Return a block, or None if the chunk has no bytes."""
     if scene.empty:
         return None
     found, plain = scene.mapped(number), np.frombuffer(scene.plain(number), np.uint8)

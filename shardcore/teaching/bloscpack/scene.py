@@ -111,7 +111,6 @@ class ChunkScene:
         return tuple(found)
 
     def at(self, now: Mapping[str, Any]) -> tuple[int, int]:
-        """Return the numbers of chunk and block, by the values of the controls."""
         return now.get("chunk", self.chunk), now.get("block", self._block())
 
     @property

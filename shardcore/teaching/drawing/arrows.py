@@ -254,7 +254,6 @@ def _words(sheet: DrawingPage, points: Sequence[Point], link: Link) -> None:
 
 
 def _write_free(sheet: DrawingPage, place: Point, link: Link, rect: Rect) -> bool:
-    """Write the text of an arrow unless it would overlap something."""
     free, ink = not sheet.crossed(rect), ink_of(link)
     return free and bool(sheet.write(place, link.text, size=SMALL, ink=ink, anchor=Anchor.MIDDLE, link=link))
 

@@ -371,7 +371,6 @@ class DrawingPage:
         return rect
 
     def write_in(self, rect: Rect, item: Item, number: int, *, face: Face | None = None, large: bool = True) -> None:
-        """Place the text of an item in the middle of its box, smaller if it does not fit."""
         face, room = face or face_of(item.text), rect.w - _PAD
         size = NORMAL if large and self.measure(item.text, NORMAL, face) <= room else SMALL
         self.write(rect.middle, item.text, size=size, face=face, anchor=Anchor.MIDDLE, room=room, item=number)

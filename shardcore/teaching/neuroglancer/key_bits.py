@@ -499,10 +499,7 @@ class BitsSketch:
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 
     def _cached_keys(self) -> tuple[Keys, int, bool]:
-        """Return the first keys in memory, the number of keys, and True if these are all keys of the data set.
-
-        If no index is loaded, they are the keys of the minishard of the drawn key.
-        """
+        """Return the first keys in memory (without an index: of one minishard), their number, and if these are all."""
         opened, all_files = self._open_files()
         tables = [file.levels.known_table for file in opened]
         known = [table.entries.ids for table in tables if table is not None]

@@ -36,8 +36,6 @@ _FEW_SLOTS, _SOUGHT = 64, 4096
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A key of the shard with its hash, and the slot that has it."""
-
     key: bytes
     bucket: int
     first: int
@@ -310,7 +308,6 @@ class DisplacementSketch(SceneSketch[KeyScene]):
         return Drawing(title, figures, links_between(figures), caption)
 
     def _store(self, placed: KeyPlaced) -> Figure:
-        """Return the bits of the value store around the value."""
         located, store = placed.located, placed.hashed.hashing.parts["value store"]
         if not located.length:
             return _no_bits(located, "5 · Value store")

@@ -108,7 +108,6 @@ class BudgetDelegate(QStyledItemDelegate):
 
 
 def list_rows(table: QTableView, name: str, spoken: str, row: int, **properties: Any) -> None:
-    """Let a table show rows of `row` pixels that are chosen as a whole."""
     made(
         table,
         name,
