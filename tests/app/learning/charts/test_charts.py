@@ -92,7 +92,7 @@ def test_the_shares_of_a_folder_are_those_of_its_files(
 ) -> None:
     """As on the command line: index and padding of the files are not payload."""
     pages = shown(charts, qtbot)
-    assert pages.why.text
+    qtbot.waitUntil(lambda: bool(pages.why.text))
     open_in(session, qtbot, data / "neuroglancer/tiny_worked_example")
     qtbot.waitUntil(lambda: pages.found is not None and bool(pages.found.shares))
     with shardcore.open(data / "neuroglancer/tiny_worked_example") as shard:
