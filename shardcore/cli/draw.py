@@ -193,7 +193,7 @@ def _counted(shard: Shard, what: What, of: str, *, spread: bool) -> Chart:
             raise UsageError(f"unknown load {short(of)} (available: {', '.join(names)})")
         load = shard.loads[names.index(of or names[0])].make(progress)
         if not spread:
-            return load_chart(load).chart
+            return load_chart(load)
         turned = spread_chart(load)
         if turned is None:
             raise UsageError(f"{load.title}: not spread by a hash function, so --spread has nothing to compare with")

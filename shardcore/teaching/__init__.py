@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shardcore.model.drawing import Item, Sketch, Tone
+from shardcore.model.drawing import Control, ControlKind, Item, Sketch, Tone, chosen
 from shardcore.model.span import Span
 
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
+    from shardcore.shards.trace import Trace
+
+Fact = TypeVar("Fact")
+Scene = TypeVar("Scene")
+
+
+class SceneSketch(Generic[Scene]):
+    """A drawing of a format. Its scene reads the file, at the first drawing."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        return ()
+
+    def chosen(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return chosen(self.controls, values)
+
+
+def slider(name: str, label: str, value: int, high: int, doc: str, *, low: int = 0, follows: str = "") -> Control:
+    return Control(name, label, ControlKind.SLIDER, value, low, high, doc=doc, follows=follows)
+
+
+def switch(name: str, label: str, value: bool, doc: str) -> Control:
+    return Control(name, label, ControlKind.SWITCH, value, doc=doc)
+
+
+def choice(name: str, label: str, value: str, choices: tuple[str, ...], doc: str) -> Control:
+    return Control(name, label, ControlKind.CHOICE, value, choices=choices, doc=doc)
+
+
+def text_line(name: str, label: str, value: str, doc: str, follows: str) -> Control:
+    return Control(name, label, ControlKind.TEXT, value, doc=doc, follows=follows)
+
+
+def last_fact(trace: Trace | None, kind: type[Fact]) -> Fact | None:
+    """Return the last result of a lookup of a type; None for a lookup without one."""
+    steps = trace.steps if trace is not None else ()
+    return next((fact for _, fact in (step.fact for step in reversed(steps)) if isinstance(fact, kind)), None)
 
 
 def item_of(text: str, span: Span, tone: Tone, doc: str, name: str = "", *, here: bool = False) -> Item:
@@ -29,8 +70,8 @@ def drawings_of_nodes(shard: Shard) -> tuple[Sketch, ...]:
 def part_of(name: str) -> ModuleType | None:
     """Return what teaches a format, `shardcore.teaching.<name>`; None for a format without such a part.
 
-    It has `sketches(shard, trace)`, `step_figures(fact, title)`, `shares(file)`; it may have
-    `step_drawing(fact, title)`, `loads(file)` and, for folders, `folder_sketches(data_set, trace)`: None for those of
-    the shard of the lookup.
+    It has `sketches(shard, trace)`, `shares(file)` and `step_figures(fact, title)`, the figures of a step or its
+    drawing; it may have `loads(file)` and, for folders, `folder_sketches(data_set, trace)`: None for those of the
+    shard of the lookup.
     """
     return import_module(f"{__name__}.{name}") if find_spec(f"{__name__}.{name}") is not None else None

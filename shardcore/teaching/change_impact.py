@@ -144,7 +144,6 @@ class ImpactCheck:
     name: str
     new: tuple[Finding, ...] = ()
     error: str = ""
-    report: Report | None = None
 
     @property
     def notices(self) -> bool:
@@ -158,7 +157,7 @@ class Impact:
     counts: dict[Fate, int] = field(default_factory=dict)
     objects: tuple[ChangedObject, ...] = ()
     left_out: int = 0
-    findings: tuple[Finding, ...] = ()
+    report: Report = Report(Depth.CONTENT, 0, ())
 
     @property
     def new(self) -> tuple[Finding, ...]:
@@ -172,14 +171,11 @@ class Impact:
 
 def before(shard: Shard, progress: Progress = no_progress) -> Before:
     """Read the objects of a shard and verify it, before any change."""
-    served: dict[str, Served] = {}
-    room = _Room(MOST_BYTES)
     keys, total = _some_keys(shard)
-    for number, key in enumerate(keys):
-        progress(number, len(keys) + 1)
-        one = _read_object(shard, key, room)
-        if one is not None:
-            served[key] = one
+    steps = len(keys) + 1
+    served = {
+        key: one for key, one in _read_objects(shard, keys, MOST_BYTES, lambda done: progress(done, steps)) if one
+    }
     report, error = _verified(shard, Depth.CONTENT)
     faults = frozenset(kind_of(fault) for fault in (shard.damage, error) if fault is not None)
     return Before(faults, report.findings, served, total - len(served))
@@ -203,57 +199,46 @@ def touched(was: Before, shard: Shard) -> tuple[str, ...]:
 
 def noting(was: Before, shard: Shard, keys: Iterable[str]) -> Before:
     """Add objects to the state before the change; `shard` is the unchanged file."""
-    room = _Room(MOST_BYTES)
-    more = {key: one for key in keys if (one := _read_object(shard, key, room)) is not None and not one.absent}
+    more = {key: one for key, one in _read_objects(shard, keys, MOST_BYTES) if one is not None and not one.absent}
     return replace(was, served=was.served | more, left_out=max(was.left_out - len(more), 0))
 
 
 def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impact:
     steps = len(was.served) + len(Depth) + 1
-    checks, findings, gone = _checks(was, shard, lambda done: progress(done, steps))
-    told = _new_findings(findings, checks)
-    counts: Counter[Fate] = Counter()
-    objects: list[ChangedObject] = []
-    room = _Room(MOST_BYTES * 2)
-    left_out = was.left_out
-    for number, (key, old) in enumerate(was.served.items()):
-        progress(len(Depth) + number, steps)
-        now = _read_object(shard, key, room)
-        if now is None:
-            left_out += 1
-            continue
-        fate, why = _fate(old, now)
-        counts[fate] += 1
-        if fate is not Fate.SAME:
-            objects.append(_object(shard, key, fate, why, told))
-    progress(steps, steps)
-    return Impact(checks, gone, dict(counts), tuple(objects), left_out, findings)
-
-
-def _checks(
-    was: Before, shard: Shard, progress: Callable[[int], None]
-) -> tuple[tuple[ImpactCheck, ...], tuple[Finding, ...], tuple[Finding, ...]]:
     known = FindingBaseline(was.findings, shard.source)
 
     def told(error: ShardError | None) -> str:
         return "" if error is None or kind_of(error) in was.faults else str(error)
 
-    checks = [ImpactCheck("opening", error=told(shard.damage))]
-    findings: tuple[Finding, ...] = ()
+    checks, report = [ImpactCheck("opening", error=told(shard.damage))], Report(Depth.CONTENT, 0, ())
     for number, depth in enumerate(Depth):
-        progress(number)
+        progress(number, steps)
         report, error = _verified(shard, depth)
-        findings = report.findings
-        checks.append(ImpactCheck(depth.value, known.fresh(findings), told(error), report))
-    return tuple(checks), findings, known.gone(was.findings, findings)
+        checks.append(ImpactCheck(depth.value, known.fresh(report.findings), told(error)))
+    related = _related_findings(report, checks)
+    counts: Counter[Fate] = Counter()
+    objects: list[ChangedObject] = []
+    left_out = was.left_out
+    now = _read_objects(shard, was.served, MOST_BYTES * 2, lambda done: progress(len(Depth) + done, steps))
+    for (key, one), old in zip(now, was.served.values(), strict=True):
+        if one is None:
+            left_out += 1
+            continue
+        fate, why = _fate(old, one)
+        counts[fate] += 1
+        if fate is not Fate.SAME:
+            objects.append(_object(shard, key, fate, why, related))
+    progress(steps, steps)
+    gone = known.gone(was.findings, report.findings)
+    return Impact(tuple(checks), gone, dict(counts), tuple(objects), left_out, report)
 
 
-def _new_findings(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> list[Finding]:
+def _related_findings(report: Report, checks: Iterable[ImpactCheck]) -> list[Finding]:
     """Return all errors, and new warnings; known warnings are not related to the change."""
     new = {(one.code, one.key, one.span) for check in checks for one in check.new}
     return [
         one
-        for one in findings
+        for one in report.findings
         if one.severity is Severity.ERROR
         or (one.severity is not Severity.NOTE and (one.code, one.key, one.span) in new)
     ]
@@ -265,11 +250,6 @@ def _damage_ignored() -> Iterator[None]:
         yield
     except ShardError as error:
         raise_if_ended(error)
-
-
-class _Room:
-    def __init__(self, left: int) -> None:
-        self.left = left
 
 
 def _verified(shard: Shard, depth: Depth) -> tuple[Report, ShardError | None]:
@@ -315,33 +295,42 @@ def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
                 yield key
 
 
-def _read_object(shard: Shard, key: str, room: _Room) -> Served | None:
-    """Read an object by key; None if it exceeds the limits in `room`."""
+def _read_objects(
+    shard: Shard, keys: Iterable[str], most: int, progress: Callable[[int], None] = lambda done: None
+) -> Iterator[tuple[str, Served | None]]:
+    """Read objects by key, up to `most` bytes; None for those that exceed the rest of them."""
+    for number, key in enumerate(keys):
+        progress(number)
+        one, size = _read_object(shard, key, most)
+        most -= size
+        yield key, one
+
+
+def _read_object(shard: Shard, key: str, most: int) -> tuple[Served | None, int]:
+    """Return what a lookup returns, or None if it has more than `most` bytes, and the number of bytes read."""
     if shard.damage is not None and not shard.objects.counted:
-        return Served("", -1, str(shard.damage))
+        return Served("", -1, str(shard.damage)), 0
     try:
         ref = shard.find(key)
     except KeyAbsent as error:
-        return Served("", -1, str(error), absent=True)
+        return Served("", -1, str(error), absent=True), 0
     except ShardError as error:
         raise_if_ended(error)
-        return Served("", -1, error.message)
-    if max(ref.size, ref.stored_size) > room.left:
-        return None
+        return Served("", -1, error.message), 0
+    if max(ref.size, ref.stored_size) > most:
+        return None, 0
     digest, size = hashlib.blake2b(digest_size=16), 0
     try:
-        for piece in bounded(shard, ref, room.left):
+        for piece in bounded(shard, ref, most):
             check_stopped()
             digest.update(piece)
             size += len(piece)
     except ShardError as error:
         raise_if_ended(error)
         if isinstance(error, (ExternalMissing, SourceError)):
-            return Served(_recipe(shard, ref), ref.size, error.message, recipe=True)
-        return Served("", -1, error.message)
-    finally:
-        room.left -= size
-    return Served(digest.hexdigest(), size)
+            return Served(_recipe(shard, ref), ref.size, error.message, recipe=True), size
+        return Served("", -1, error.message), size
+    return Served(digest.hexdigest(), size), size
 
 
 def _recipe(shard: Shard, ref: ObjectRef) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -26,14 +25,10 @@ F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
 
-class AxisScale(Enum):
-    LINEAR = "linear"
-    SIZES = "sizes"
-    """Sizes in bytes, in powers of two; 0 is separate."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Chart:
+    """Bins between `edges`; with `of_sizes` these are sizes in bytes, in powers of two, of which 0 is separate."""
+
     name: str
     title: str
     note: str
@@ -41,7 +36,7 @@ class Chart:
     y: str
     edges: NDArray[np.float64] | I64
     values: F64
-    scale: AxisScale = AxisScale.LINEAR
+    of_sizes: bool = False
     ideal: F64 | None = None
     ideal_name: str = ""
 
@@ -54,6 +49,10 @@ class Chart:
         if self.ideal is not None:
             found |= {"ideal": _numbers(self.ideal), "ideal_name": self.ideal_name}
         return found
+
+
+def many(noun: str) -> str:
+    return plural(2, noun).partition(" ")[2]
 
 
 def _numbers(values: F64 | I64) -> list[float]:
@@ -79,8 +78,7 @@ class Sizes:
     def chart(self) -> Chart:
         """Return a histogram of the uncompressed sizes, or of the stored sizes if no uncompressed size is known."""
         unit = "stored bytes" if self.stored else "bytes"
-        noun = "object" if self.kind == "object" else self.kind
-        note = f"{plural(self.objects, noun)}: {plural(self.total, unit[:-1])} in total, "
+        note = f"{plural(self.objects, self.kind)}: {plural(self.total, unit[:-1])} in total, "
         note += f"{plural(self.median, 'byte')} median, {plural(self.largest, 'byte')} maximum."
         if self.stored:
             note += " Uncompressed sizes are not known before reading, so stored sizes are shown."
@@ -88,13 +86,13 @@ class Sizes:
             note += f" The size of {plural(self.unknown, 'more', 'more')} is unknown."
         return Chart(
             "sizes",
-            f"Sizes of {plural(self.objects, noun)}",
+            f"Sizes of {plural(self.objects, self.kind)}",
             note,
             f"size ({unit})",
-            plural(2, noun).partition(" ")[2],
+            many(self.kind),
             self.edges,
             self.counts.astype(np.float64),
-            AxisScale.SIZES,
+            of_sizes=True,
         )
 
 
@@ -163,16 +161,8 @@ def size_edges(least: int, largest: int, count: int) -> I64:
     return np.array([min(edge, int(np.iinfo(np.int64).max)) for edge in edges], np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BinnedLoad:
-    """Chart of a load, and the first slot or bucket of each bin, plus the end of the last bin."""
-
-    chart: Chart
-    bounds: I64
-
-
-def load_chart(load: Load, most: int = MOST_BINS) -> BinnedLoad:
-    """Return a chart of at most `most` bins, each the mean of neighbouring slots or buckets."""
+def load_chart(load: Load, most: int = MOST_BINS) -> Chart:
+    """Return a chart of at most `most` bins, each the mean of neighbouring slots or buckets, which are its edges."""
     each = -(-load.places // most) if load.places else 1
     bounds = np.minimum(np.arange(0, load.places + each, each, dtype=np.int64), load.places)
     bounds = bounds[: -(-load.places // each) + 1] if load.places else np.zeros(1, np.int64)
@@ -183,12 +173,11 @@ def load_chart(load: Load, most: int = MOST_BINS) -> BinnedLoad:
     ideal = None
     if ideals is not None and load.places:
         ideal = np.add.reduceat(ideals, bounds[:-1]) / np.maximum(width, 1)
-    y = plural(2, load.thing).partition(" ")[2]
+    y = many(load.thing)
     if each > 1:
         y += f", mean of {each:,}"
     note = f"{load.doc} {load_sentence(load)}"
-    chart = Chart("load", load.title, note, load.place, y, bounds, values, ideal=ideal, ideal_name=load.ideal_name)
-    return BinnedLoad(chart, bounds)
+    return Chart("load", load.title, note, load.place, y, bounds, values, ideal=ideal, ideal_name=load.ideal_name)
 
 
 def load_sentence(load: Load) -> str:
@@ -213,8 +202,7 @@ def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
     values = np.bincount(load.counts // each, minlength=bins).astype(np.float64)
     expected = binomial(load.total, load.places, bins * each - 1)
     ideal = np.add.reduceat(expected, np.arange(0, bins * each, each))
-    things = plural(2, load.thing).partition(" ")[2]
-    places = plural(2, load.place).partition(" ")[2]
+    things, places = many(load.thing), many(load.place)
     return Chart(
         "spread",
         f"{places.capitalize()} by their number of {things}",
@@ -225,4 +213,19 @@ def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
         values,
         ideal=ideal,
         ideal_name="random (binomial)",
+    )
+
+
+def stored_load(doc: str, counts: I64, plain: I64, starts: I64, stops: I64) -> Load:
+    return Load(
+        "Stored bytes of the chunks",
+        "chunk",
+        "stored byte",
+        counts,
+        f"{doc}The line shows the uncompressed size of each chunk.",
+        plain.astype(np.float64),
+        "uncompressed bytes",
+        row_bounds=np.arange(len(counts) + 1, dtype=np.int64),
+        starts=starts,
+        stops=stops,
     )

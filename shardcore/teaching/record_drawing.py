@@ -7,26 +7,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import UsageError
-from shardcore.model.drawing import (
-    MOST_ITEMS,
-    SECTION,
-    Cells,
-    Control,
-    ControlKind,
-    Drawing,
-    Item,
-    Link,
-    Ruler,
-    Table,
-    Tone,
-    chosen,
-    window,
-)
+from shardcore.model.drawing import MOST_ITEMS, SECTION, Cells, Control, Drawing, Item, Link, Ruler, Table, Tone, window
 from shardcore.model.node import Children, Node, fields_of
 from shardcore.model.record import FieldRole
 from shardcore.model.span import Span
 from shardcore.model.text import plural, visible
-from shardcore.teaching import item_of
+from shardcore.teaching import SceneSketch, item_of, switch, text_line
 from shardcore.teaching.lessons.placeholders import LessonScene, NotHereError
 from shardcore.teaching.step_drawing import ROLE_TONES, SECTION_TONES, cut, sections_near
 
@@ -47,23 +33,21 @@ _BITS_IN_ROW = 16
 
 
 def drawings_of_nodes(shard: Shard) -> tuple[RecordSketch, NumberSketch, BinarySketch]:
-    return RecordSketch(shard), NumberSketch(shard), BinarySketch(shard)
+    scene = LessonScene(shard)
+    return RecordSketch(scene), NumberSketch(scene), BinarySketch(scene)
 
 
-class _NodeSketch:
+class _NodeSketch(SceneSketch[LessonScene]):
     more: tuple[Control, ...] = ()
-
-    def __init__(self, shard: Shard) -> None:
-        self._shard, self._scene = shard, LessonScene(shard)
 
     @property
     def controls(self) -> tuple[Control, ...]:
         doc = "A node of the structure: its names from the top, separated by `/`."
-        return Control("node", "Node", ControlKind.TEXT, "", doc=doc, follows="node"), *self.more
+        return text_line("node", "Node", "", doc, "node"), *self.more
 
     def _node(self, path: str) -> tuple[Node, ...]:
         try:
-            return self._scene.node(path) if path else (self._shard.tree,)
+            return self._scene.node(path) if path else (self._scene.shard.tree,)
         except NotHereError as error:
             raise UsageError(error.message) from error
 
@@ -72,10 +56,10 @@ class RecordSketch(_NodeSketch):
     """The fields of a record, or the rows of a table, above the file. Arrows lead to what offsets point to."""
 
     name, title = "record", "Record"
-    more = (Control("table", "Table", ControlKind.SWITCH, False, doc="Draw the table that has the record as a row."),)
+    more = (switch("table", "Table", False, "Draw the table that has the record as a row."),)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        now = chosen(self.controls, values)
+        now = self.chosen(values)
         path = self._node(now["node"])
         above = next((at for at in range(len(path) - 1, 0, -1) if _is_table(path[at - 1])), 0) if now["table"] else 0
         inside = above or (len(path) - 1 if not path[-1].expandable else 0)
@@ -86,10 +70,11 @@ class RecordSketch(_NodeSketch):
         columns = 2 + min(len(_parts(kids[0])) or 1, _FIELDS) if count else 3
         rows = window(count, row, min(_ROWS, _CELLS // columns, count))
         children = list(kids[rows.start : rows.stop])
-        if above or _is_table(record) or count > _ROWS:
-            table, starts = _records_table(record, children, row - rows.start if above else -1)
-        else:
-            table, starts = _fields_table(record, children, path[-1])
+        of_rows = above or _is_table(record) or count > _ROWS
+        at = row - rows.start if above else -1
+        if not of_rows:
+            at = next((number for number, kid in enumerate(children) if kid is path[-1]), -1)
+        table, starts = _table(record, children, at, of_rows=bool(of_rows))
         points = [(name, part.target) for name, part in starts.items() if part.target is not None][:_ARROWS]
         here = path[above].span if above else record.span
         ruler, ends = self._file(here, dict(points), MOST_ITEMS - len(table.items))
@@ -100,7 +85,7 @@ class RecordSketch(_NodeSketch):
     def _file(self, here: Span, points: dict[str, Span], room: int) -> tuple[tuple[Ruler, ...], dict[str, str]]:
         """Return the ruler of the file, and for each start of an arrow the item at its end."""
         points = {name: target for name, target in points.items() if target.source == here.source}
-        sections = sections_near(self._shard.sections_of(here.source), [here, *points.values()])
+        sections = sections_near(self._scene.shard.sections_of(here.source), [here, *points.values()])
         if not sections:
             return (), {}
         items, ends = [], {}
@@ -139,43 +124,29 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names)]
 
 
-def _records_table(record: Node, rows: Sequence[Node], here: int) -> tuple[Table, dict[str, Node]]:
-    """Return the rows, and the parts of the row `here` by the items that arrows start from."""
-    headings = [part.name for part in _parts(rows[0])[:_FIELDS]] if rows else []
-    headings = headings or ["value"]
-    lines, starts = [], {}
+def _table(record: Node, rows: Sequence[Node], here: int, *, of_rows: bool) -> tuple[Table, dict[str, Node]]:
+    """Return rows or fields, and nodes by the items that arrows start from: all fields, or those of the row `here`."""
+    names = [part.name for part in _parts(rows[0])[:_FIELDS]] if of_rows and rows else []
+    headings = ("byte", "name", *(names or ["value"]))
+    lines: list[tuple[Item, ...]] = []
+    starts: dict[str, Node] = {}
     for number, (row, name) in enumerate(zip(rows, _distinct([row.name for row in rows]), strict=True)):
+        parts = ((_parts(row) if of_rows else ()) or (row,))[: len(headings) - 2]
+        values = {f"{name}#{column}": part for column, part in enumerate(parts, 2)}
         line = [
             _item(row, f"{row.span.start:#x}", f"{name}#1"),
             _item(row, visible(row.name), name, here=number == here),
         ]
-        parts = [*(_parts(row)[:_FIELDS] or [row])][: len(headings)]
-        line += [_item(part, _text(part), f"{name}#{column}", tone=_tone(part)) for column, part in enumerate(parts, 2)]
-        if number == here:
-            starts = dict(zip([item.name for item in line[1:]], [row, *parts], strict=True))
-        lines.append((*line, *[Item(_NONE)] * (2 + len(headings) - len(line))))
-    return Table(
-        f"{visible(record.name)}: {plural(len(record.children), 'row')}", ("byte", "name", *headings), tuple(lines)
-    ), starts
-
-
-def _fields_table(record: Node, fields: Sequence[Node], here: Node) -> tuple[Table, dict[str, Node]]:
-    """Return the fields, and the fields by the items that arrows start from."""
-    names = _distinct([part.name for part in fields])
-    lines = [
-        (
-            _item(part, f"{part.span.start:#x}", f"{name}#3"),
-            _item(part, visible(part.name), name, here=part is here),
-            _item(part, _text(part), f"{name}#2", tone=_tone(part)),
-        )
-        for part, name in zip(fields, names, strict=True)
-    ]
-    starts = {f"{name}#2": part for part, name in zip(fields, names, strict=True)}
+        line += [_item(part, _text(part), item, tone=_tone(part)) for item, part in values.items()]
+        lines.append((*line, *[Item(_NONE)] * (len(headings) - len(line))))
+        if number == here or not of_rows:
+            starts |= {name: row, **values} if of_rows else values
+    if of_rows:
+        return Table(f"{visible(record.name)}: {plural(len(record.children), 'row')}", headings, tuple(lines)), starts
     if not record.span.size:
         # Of a data set: each file has bytes of its own.
-        return Table(_title(record), ("name", "value"), tuple(line[1:] for line in lines)), starts
-    title = f"{_title(record)}, {plural(record.span.size, 'byte')}"
-    return Table(title, ("byte", "name", "value"), tuple(lines)), starts
+        return Table(_title(record), headings[1:], tuple(line[1:] for line in lines)), starts
+    return Table(f"{_title(record)}, {plural(record.span.size, 'byte')}", headings, tuple(lines)), starts
 
 
 def _title(record: Node) -> str:
@@ -202,11 +173,11 @@ class NumberSketch(_NodeSketch):
     name, title = "number", "Number"
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        path = self._node(chosen(self.controls, values)["node"])
+        path = self._node(self.chosen(values)["node"])
         node = _number_in(path)
         if node is None:
             return _nothing(path[-1], f"No number of at most {_WORD} bytes is here")
-        raw = self._shard.bytes_of(node.span.source).read(node.span.start, node.span.stop)
+        raw = self._scene.shard.bytes_of(node.span.source).read(node.span.start, node.span.stop)
         big = node.type.endswith("BE")
         count = len(raw)
         order = range(count) if big else range(count - 1, -1, -1)
@@ -216,38 +187,25 @@ class NumberSketch(_NodeSketch):
             Item(f"{raw[at]:02x}", (spans[at],), place, tone=Tone.SIZE, name=f"place {count - 1 - place}")
             for place, at in enumerate(order)
         ]
-        offsets = tuple(str(span.start) for span in spans)
+        offsets, name = tuple(str(span.start) for span in spans), visible(node.name)
         figures = (
-            Cells(
-                f"{visible(node.name)} in the file", count, tuple(stored), count, numbered=False, column_names=offsets
-            ),
-            Cells(f"{visible(node.name)}, highest byte first", count, tuple(places), count, numbered=False),
-            self._sum(raw if big else raw[::-1]),
+            Cells(f"{name} in the file", count, tuple(stored), count, numbered=False, column_names=offsets),
+            Cells(f"{name}, highest byte first", count, tuple(places), count, numbered=False),
+            _sum(raw if big else raw[::-1]),
         )
         links = tuple(Link(f"byte {at}", f"place {count - 1 - place}") for place, at in enumerate(order) if raw[at])
-        return Drawing(visible(node.name), figures, links, legend=_LEGEND)
+        return Drawing(name, figures, links, legend=_LEGEND)
 
-    @staticmethod
-    def _sum(digits: bytes) -> Table:
-        terms, total = [], int.from_bytes(digits, "big")
-        for power, byte in zip(range(len(digits) - 1, -1, -1), digits, strict=True):
-            if byte or not power:
-                text = f"{byte} · {256**power:,}" if power else str(byte)
-                terms.append(
-                    (
-                        Item(f"hex {byte:02x} = {byte}"),
-                        Item(text),
-                        Item(f"{byte * 256**power:,}", stage=1, doc="Each byte counts for its place."),
-                    )
-                )
-        terms.append(
-            (
-                Item("sum"),
-                Item("of all"),
-                Item(f"{total:,}", tone=Tone.HIT, stage=2, doc="The number is their sum."),
-            )
-        )
-        return Table("The number", ("byte", "at its place", "gives"), tuple(terms))
+
+def _sum(digits: bytes) -> Table:
+    rows = []
+    for power, byte in zip(range(len(digits) - 1, -1, -1), digits, strict=True):
+        if byte or not power:
+            product = Item(f"{byte * 256**power:,}", stage=1, doc="Each byte counts for its place.")
+            text = f"{byte} · {256**power:,}" if power else str(byte)
+            rows.append((Item(f"hex {byte:02x} = {byte}"), Item(text), product))
+    total = Item(f"{int.from_bytes(digits, 'big'):,}", tone=Tone.HIT, stage=2, doc="The number is their sum.")
+    return Table("The number", ("byte", "at its place", "gives"), (*rows, (Item("sum"), Item("of all"), total)))
 
 
 _HERE = MappingProxyType({Tone.HIT: "this record"})
@@ -262,11 +220,11 @@ class BinarySketch(_NodeSketch):
     name, title = "binary", "Binary"
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        node = self._node(chosen(self.controls, values)["node"])[-1]
+        node = self._node(self.chosen(values)["node"])[-1]
         start = node.span.start
         if not node.span.size:
             return _nothing(node, "No bytes of a file are here")
-        raw = self._shard.bytes_of(node.span.source).read(start, min(node.span.stop, start + _MOST_BYTES))
+        raw = self._scene.shard.bytes_of(node.span.source).read(start, min(node.span.stop, start + _MOST_BYTES))
         width, rows = 8 * len(raw), -(-len(raw) // 2)
         number, whole = int.from_bytes(raw, "little"), _BITS_IN_ROW * rows
         items = []

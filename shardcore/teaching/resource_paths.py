@@ -82,12 +82,5 @@ def main_samples() -> list[Sample]:
 
 
 def _sample(folder: Path, entry: Mapping[str, Any]) -> Sample:
-    return Sample(
-        folder / entry["path"],
-        entry["format"],
-        Role(entry["role"]),
-        entry["title"],
-        entry["about"],
-        entry["see"],
-        tuple(SampleKey(KeyRole(one["role"]), one["key"], one["about"]) for one in entry["keys"]),
-    )
+    keys = tuple(SampleKey(KeyRole(one["role"]), one["key"], one["about"]) for one in entry["keys"])
+    return Sample(**{**entry, "path": folder / entry["path"], "role": Role(entry["role"]), "keys": keys})

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import PurePath
+from string import ascii_lowercase
 
 from shardcore.dataclasses import dataclass, replace
 from shardcore.model.drawing import Drawing, Item, Ruler, Table, Tone
@@ -23,7 +24,7 @@ from shardcore.teaching.lessons.answers import judged, solution
 from shardcore.teaching.lessons.lesson import Answer, Question, Show
 from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, drawn
 from shardcore.teaching.lessons.placeholders import escaped
-from shardcore.teaching.step_drawing import VALUES, step_drawing
+from shardcore.teaching.step_drawing import VALUES, cut, step_drawing
 
 MOST_SLIDES = 64
 
@@ -72,15 +73,13 @@ def trace_slides(trace: Trace) -> tuple[Slide, ...]:
 def section_slides(shard: Shard) -> tuple[Slide, ...]:
     """Return a slide per section, or per shard of a data set; at most `MOST_SLIDES`."""
     nodes = shard.tree.children[:MOST_SLIDES]
-    if not shard.sections:
-        return tuple(_place_slide(node.name, node.doc, node.span, (), node) for node in nodes) or _empty(shard)
-    found = []
-    for section in shard.sections:
-        if section.size:
-            span = Span("", section.start, section.stop)
-            node = next((one for one in nodes if one.span == span), None)
-            found.append(_place_slide(section.name, section.doc, span, shard.sections, node))
-    return tuple(found[:MOST_SLIDES]) or _empty(shard)
+    places: list[tuple[str, str, Span, Node | None]] = [(node.name, node.doc, node.span, node) for node in nodes]
+    if shard.sections:
+        by_span = {node.span: node for node in nodes}
+        spans = [(section, Span("", section.start, section.stop)) for section in shard.sections if section.size]
+        places = [(section.name, section.doc, span, by_span.get(span)) for section, span in spans[:MOST_SLIDES]]
+    empty = Slide(shard.format, (Beat(f"This {shard.format} shard has no bytes to show."),))
+    return tuple(_place_slide(*place, shard.sections) for place in places) or (empty,)
 
 
 def lesson_slide(stage: LessonStage) -> Slide:
@@ -91,10 +90,6 @@ def lesson_slide(stage: LessonStage) -> Slide:
     # The walk would show the answer.
     beats += [*asked[:1], *stages, *asked[1:]]
     return Slide(stage.step.title, tuple(beats) or (Beat(stage.missing or stage.step.title),), drawing, spans)
-
-
-def _empty(shard: Shard) -> tuple[Slide, ...]:
-    return (Slide(shard.format, (Beat(f"This {shard.format} shard has no bytes to show."),)),)
 
 
 def _step_slide(step: Step) -> Slide:
@@ -110,7 +105,7 @@ def _stages(drawing: Drawing | None) -> list[Beat]:
     return [Beat(_marked(text), stage=at) for at, text in enumerate(drawing.stages, 1)] if drawing is not None else []
 
 
-def _place_slide(name: str, doc: str, span: Span, sections: Sequence[Section], node: Node | None) -> Slide:
+def _place_slide(name: str, doc: str, span: Span, node: Node | None, sections: Sequence[Section]) -> Slide:
     spans = (span,)
     tables = [_children_table(node)] if node is not None and len(node.children) else []
     drawing = _plain(step_drawing(StepContent("", "", spans, (), (), tables), sections))
@@ -135,12 +130,8 @@ def _field(node: Node) -> tuple[Item, Item]:
     spans = (node.span,) if node.span.size else ()
     doc = visible(node.doc)
     text, tone = node.text or plural(node.span.size, "byte"), Tone.HIT if spans else Tone.PLAIN
-    return Item(_cut(node.name), spans, doc=doc), Item(_cut(text), spans, tone=tone, doc=doc)
-
-
-def _cut(text: str) -> str:
-    told = visible(text)
-    return told if len(told) <= _LETTERS else f"{told[:_LETTERS]}…"
+    name, value = (cut(visible(one), _LETTERS) for one in (node.name, text))
+    return Item(name, spans, doc=doc), Item(value, spans, tone=tone, doc=doc)
 
 
 def _targets(stage: LessonStage, targets: Sequence[StepTarget]) -> tuple[Drawing | None, tuple[Span, ...]]:
@@ -152,31 +143,26 @@ def _targets(stage: LessonStage, targets: Sequence[StepTarget]) -> tuple[Drawing
     for target in targets:
         if target.kind in (Show.NODE, Show.BYTES) and target.span is not None:
             node = target.path[-1] if target.path else None
-            place = _place_slide("", "", target.span, stage.scene.shard.sections_of(target.span.source), node)
+            place = _place_slide("", "", target.span, node, stage.scene.shard.sections_of(target.span.source))
             drawing, spans = place.drawing, place.spans
     sketches = [target for target in targets if target.kind is Show.DRAWING]
     drawing = _plain(drawing)
     if sketches:
         drawing = replace(drawn(sketches[-1], stage.scene), title="", caption="")
     if drawing is None and targets is stage.shown:
-        drawing = _whole_drawing(stage.scene.shard)
+        shard, whole = stage.scene.shard, StepContent("", "", (Span("", 0, 0),), (), (), ())
+        drawing = Drawing("", (_children_table(shard.tree),))
+        if shard.sections:
+            drawing = step_drawing(whole, shard.sections)
     return drawing, spans
 
 
-def _whole_drawing(shard: Shard) -> Drawing:
-    if shard.sections:
-        return step_drawing(StepContent("", "", (Span("", 0, 0),), (), (), ()), shard.sections)
-    return Drawing("", (_children_table(shard.tree),))
-
-
 def _question(stage: LessonStage, question: Question) -> list[Beat]:
-    letters = "abcdefgh"
-    choices = tuple(f"{letter}) {one.text}" for letter, one in zip(letters, question.choices, strict=False))
+    choices = tuple(f"{letter}) {one.text}" for letter, one in zip(ascii_lowercase, question.choices, strict=False))
     given = solution(question, stage.scene)
     text = judged(question, given, stage.scene).text
     if question.kind is Answer.CHOICE:
-        right = next((choice for choice, one in zip(choices, question.choices, strict=False) if one.right), "")
-        text = f"**{right}.** {text}"
+        text = f"**{choices[int(given.text)]}.** {text}"
     elif question.kind in (Answer.NUMBER, Answer.TEXT):
         begins = text.replace(",", "").lstrip("*`").startswith(given.text)
         text = text if begins else f"**{escaped(given.text)}.** {text}"

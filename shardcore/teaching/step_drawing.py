@@ -12,7 +12,7 @@ from shardcore.model.record import FieldRole
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import ends_text, letters_of, plural, said, visible
-from shardcore.shards.trace import Compared, Fields, StepContent, StepValue
+from shardcore.shards.trace import Compared, Fields, Shown, StepContent, StepValue
 from shardcore.teaching import item_of, part_of
 
 _LEGEND = {Tone.HIT: "bytes of this step", Tone.SIZE: "bytes of an earlier step"}
@@ -63,8 +63,8 @@ def drawing_of_step(name: str, fact: Any, step: StepContent, sections: Sequence[
     part = part_of(name) if name else None
     if part is None:
         return step_drawing(step, sections)
-    drawing: Drawing | None = part.step_drawing(fact, step.title) if hasattr(part, "step_drawing") else None
-    return drawing or step_drawing(replace(step, shown=part.step_figures(fact, step.title)), sections)
+    shown: Drawing | Sequence[Shown] = part.step_figures(fact, step.title)
+    return shown if isinstance(shown, Drawing) else step_drawing(replace(step, shown=shown), sections)
 
 
 def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing:
@@ -87,12 +87,11 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
         rulers = []
     shown = rows[: max(min(_MOST_ROWS, room // _COLUMNS), 0)]
     if shown:
-        headings = ("name", "value", "meaning") if any(row[2].text for row in shown) else ("name", "value")
-        cut = tuple(row[: len(headings)] for row in shown)
-        title = VALUES[not step.spans]
+        headings = ("name", "value", "meaning")[: 3 if any(row[2].text for row in shown) else 2]
+        lines = tuple(row[: len(headings)] for row in shown)
         # The ruler is placed next to the fields, so that arrows do not cross the values.
         first = any(target.section for target in found)
-        figures.insert(0 if first else len(figures), Table(title, headings, cut))
+        figures.insert(0 if first else len(figures), Table(VALUES[not step.spans], headings, lines))
     figures += rulers
     stages = max((item.stage for figure in figures for item in figure.items), default=0)
     if stages:
@@ -123,10 +122,10 @@ def _rows(values: Sequence[StepValue], targets: list[_Target]) -> list[tuple[Ite
     rows: list[tuple[Item, ...]] = []
     for value in values:
         spans = (value.span,) if value.span is not None else ()
-        name = f"value {value.name}" if value.target is not None else ""
+        tone, name = Tone.HIT if spans else Tone.PLAIN, ""
         if value.target is not None:
+            tone, name = Tone.POINTER, f"value {value.name}"
             targets.append(_Target(value.name, name, value.target))
-        tone = Tone.POINTER if value.target is not None else Tone.HIT if spans else Tone.PLAIN
         text = visible(value.text)
         doc = f"{value.name}: {text}. {value.meaning}".strip()
         rows.append(
@@ -179,16 +178,8 @@ def _compared_figures(pair: Compared) -> tuple[Cells, Cells]:
         at = pair.span.start + first if pair.span is not None else 0
         spans = (Span(pair.span.source, at, at + len(other)),) if pair.span is not None and other else ()
         tone, verdict = (Tone.HIT, "equal") if mine == other else (Tone.MISS, "different")
-        theirs.append(
-            Item(
-                other[::order].hex() or "none",
-                spans,
-                number,
-                tone=tone,
-                doc=f"{where}: {verdict}.",
-                name=f"part {number}",
-            )
-        )
+        text, doc = other[::order].hex() or "none", f"{where}: {verdict}."
+        theirs.append(Item(text, spans, number, tone=tone, doc=doc, name=f"part {number}"))
     count, names = len(starts), tuple(str(first) for first in starts)
     title = f"{pair.origin}, {plural(length, 'byte')}"
     above = Cells(title, count, tuple(ours), columns=count, numbered=False, column_names=names)
@@ -220,7 +211,7 @@ def _rulers(step: StepContent, sections: Sequence[Section], targets: Sequence[_T
 def _close_ruler(spans: Sequence[Span], parts: Mapping[Span, str]) -> Ruler:
     start, stop = min(span.start for span in spans), max(span.stop for span in spans)
     own = [span for span in spans if span not in parts]
-    items = [item_of(_size_text(span), span, Tone.HIT, f"{span}.", here=True) for span in own]
+    items = [item_of(plural(span.size, "byte"), span, Tone.HIT, f"{span}.", here=True) for span in own]
     inside = [(part, name) for part, name in parts.items() if start <= part.start and part.stop <= stop]
     items += [item_of(name, part, Tone.KEY, f"{name}: {part}.") for part, name in inside]
     title = f"Bytes {ends_text(start, stop)}{_source_text(spans[0].source)}"
@@ -242,7 +233,8 @@ def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequenc
         span, tone = Span("", section.start, section.stop), SECTION_TONES.get(section.role, Tone.FAINT)
         items.append(item_of(section.name, span, tone, section.doc, f"{SECTION}at {section.start}"))
     for number, span in enumerate(own):
-        text, first = step.stored.get(span) or _size_text(span), all(one.start != span.start for one in own[:number])
+        text = step.stored.get(span) or plural(span.size, "byte")
+        first = all(one.start != span.start for one in own[:number])
         name = f"bytes at {span.start}" if first else ""
         items.append(item_of(text, span, Tone.HIT, f"{span}.", name, here=True))
     for span in before[: _MOST_SPANS - len(own)]:
@@ -275,9 +267,5 @@ def sections_near(sections: Sequence[Section], spans: Sequence[Span]) -> list[Se
     return sorted([*touched, *others][:_MOST_SECTIONS], key=lambda one: one.start)
 
 
-def _size_text(span: Span) -> str:
-    return plural(span.size, "byte")
-
-
-def cut(text: str) -> str:
-    return text if len(text) <= _LETTERS else text[:_LETTERS] + "…"
+def cut(text: str, most: int = _LETTERS) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -21,7 +21,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
     QDialogButtonBox,
-    QHeaderView,
     QSizePolicy,
     QTableWidget,
     QTableWidgetItem,
@@ -46,6 +45,7 @@ from shardcore.teaching.comparison import (
     measured,
     overhead_text,
 )
+from shardscope.learning.charts.byte_shares_view import list_rows
 from shardscope.session.display_text import error_text, grouped, share_text, span_words
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.widgets import theme
@@ -385,26 +385,13 @@ class CompareTable(QTableWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(0, len(HEADINGS), parent)
-        made(
-            self,
-            "compareTable",
-            accessibleName=self.tr("Costs of each format"),
-            selectionBehavior=QAbstractItemView.SelectionBehavior.SelectRows,
-            selectionMode=QAbstractItemView.SelectionMode.SingleSelection,
-            editTriggers=QAbstractItemView.EditTrigger.NoEditTriggers,
-            showGrid=False,
-            alternatingRowColors=True,
-            tabKeyNavigation=False,
-            horizontalScrollMode=QAbstractItemView.ScrollMode.ScrollPerPixel,
-            styleSheet=f"QTableView::item {{ padding: {_PADDING}px 4px; }}",
-        )
+        looks = {"alternatingRowColors": True, "horizontalScrollMode": QAbstractItemView.ScrollMode.ScrollPerPixel}
+        row = _LINES * self.fontMetrics().lineSpacing() + 2 * _PADDING
+        list_rows(self, "compareTable", self.tr("Costs of each format"), row, **looks)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setStyleSheet(f"QTableView::item {{ padding: {_PADDING}px 4px; }}")
         self.formats: list[str] = []
-        rows, header = self.verticalHeader(), self.horizontalHeader()
-        rows.hide()
-        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        rows.setDefaultSectionSize(_LINES * self.fontMetrics().lineSpacing() + 2 * _PADDING)
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | _MIDDLE)
+        header = self.horizontalHeader()
         for column, (heading, meaning) in enumerate(zip(HEADINGS, _MEANINGS, strict=True)):
             item = QTableWidgetItem(self.tr(heading.capitalize()))
             item.setToolTip(tip(self.tr(meaning)))
@@ -488,7 +475,7 @@ class CompareWindow(QDialog):
         for part in (self.strips, self.timeline, self.table):
             part.show_rows(rows)
         content = sum(len(one.data) for one in self.objects)
-        about = self.tr("{0} of ten kinds ({1}), uncompressed in all formats")
+        about = self.tr("{0} ({1}), uncompressed in all formats")
         self.headline.set_text(about.format(plural(len(self.objects), "object"), plural(content, "byte")))
         waiting = self.tr("Packing: {0} left …").format(plural(len(self.stale), "format"))
         self.line.set_text(waiting if self.stale else self.tr("Packed in memory, then read on a cold start"))

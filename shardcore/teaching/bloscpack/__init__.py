@@ -17,11 +17,10 @@ from shardcore.model.span import SourceName
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, share_of
 from shardcore.progress import Progress
 from shardcore.shards.trace import FOUND, Compared, Fields
-from shardcore.teaching.bloscpack.bit_planes import BitShuffleSketch
-from shardcore.teaching.bloscpack.block import BlockSketch
-from shardcore.teaching.bloscpack.lz4 import Lz4Sketch
+from shardcore.teaching.bloscpack.block import BitShuffleSketch, BlockSketch, Lz4Sketch
 from shardcore.teaching.bloscpack.rulers import RulersSketch, blocks_figure, flags_figure
 from shardcore.teaching.bloscpack.scene import ChunkScene
+from shardcore.teaching.charts import stored_load
 
 if TYPE_CHECKING:
     from shardcore.formats.bloscpack.shard import BloscpackShard
@@ -79,21 +78,9 @@ def loads(file: BloscpackFile) -> tuple[LoadSource, ...]:
 def _stored(file: BloscpackFile, progress: Progress) -> Load:
     file.load(progress)
     table, area = file.table, file.offsets.area
-    stops = area.stops(table.places, table.headers)
-    starts = np.where(table.places == UNKNOWN, 0, table.places)
-    stops = np.where(table.places == UNKNOWN, 0, stops)
-    return Load(
-        "Stored bytes of the chunks",
-        "chunk",
-        "stored byte",
-        stops - starts,
-        "The line shows the uncompressed size of each chunk.",
-        table.headers["nbytes"].astype(np.float64),
-        "uncompressed bytes",
-        row_bounds=np.arange(len(table.places) + 1, dtype=np.int64),
-        starts=starts,
-        stops=stops,
-    )
+    known = table.places != UNKNOWN
+    starts, stops = np.where(known, table.places, 0), np.where(known, area.stops(table.places, table.headers), 0)
+    return stored_load("", stops - starts, table.headers["nbytes"], starts, stops)
 
 
 def sketches(shard: BloscpackShard, trace: Trace | None) -> tuple[Sketch, ...]:
@@ -121,7 +108,7 @@ def folder_sketches(data_set: DataSet, trace: Trace | None) -> tuple[Sketch, ...
         assert isinstance(shard, BloscpackShard)
         return shard.file
 
-    scene = ChunkScene(file, None, ready=lambda: data_set.is_open(first))
+    scene = ChunkScene(file, None, lambda: data_set.is_open(first))
     return data_set.placed_sketches(_sketches(scene), first)
 
 
@@ -129,15 +116,11 @@ def _sketches(scene: ChunkScene) -> tuple[Sketch, ...]:
     return RulersSketch(scene), BlockSketch(scene), BitShuffleSketch(scene), Lz4Sketch(scene)
 
 
-def step_drawing(fact: Any, title: str) -> Drawing | None:
-    if not isinstance(fact, BlockFound):
-        return None
-    ribbon, left = blocks_figure(fact.stored, fact.map, fact.block, fact.within)
-    caption = "The block starts give the location of each block; to read one byte, one block is decompressed."
-    return Drawing(f"Block {fact.block}", (ribbon,), (), caption, left)
-
-
-def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
+def step_figures(fact: Any, title: str) -> Drawing | tuple[Shown, ...]:
+    if isinstance(fact, BlockFound):
+        ribbon, left = blocks_figure(fact.stored, fact.map, fact.block, fact.within)
+        caption = "The block starts give the location of each block; to read one byte, one block is decompressed."
+        return Drawing(f"Block {fact.block}", (ribbon,), (), caption, left)
     if isinstance(fact, FileOpened) and title == "Header fields":
         return (Fields(fact.file.header.record, 0, fact.file.header.values),)
     if isinstance(fact, FileOpened) and title == "Skip the metadata" and fact.file.metadata is not None:

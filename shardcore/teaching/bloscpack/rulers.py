@@ -11,27 +11,14 @@ from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMa
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER
-from shardcore.model.drawing import (
-    Band,
-    Bits,
-    Cells,
-    Control,
-    Drawing,
-    Figure,
-    Item,
-    Link,
-    Ribbon,
-    Ruler,
-    Table,
-    Tone,
-    window,
-)
+from shardcore.model.drawing import Band, Bits, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone, window
 from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural, range_text
 from shardcore.shards.trace import FOUND
 from shardcore.teaching import item_of
-from shardcore.teaching.bloscpack.scene import ChunkScene, PlacedChunk
+from shardcore.teaching.bloscpack.scene import ChunkSketch, PlacedChunk
+from shardcore.teaching.step_drawing import SECTION_TONES
 
 CHUNKS = 4
 """Maximum number of chunks drawn."""
@@ -49,11 +36,7 @@ _FLAGS = (
     ("0", "Always 0."),
     ("whole", "Each block is one stream; if clear, it may be one stream per byte of the element."),
 )
-_TONES = {
-    SectionRole.HEADER: Tone.HEADER,
-    SectionRole.METADATA: Tone.METADATA,
-    SectionRole.INDEX: Tone.INDEX,
-}
+_HEAD = (SectionRole.HEADER, SectionRole.METADATA, SectionRole.INDEX)
 
 
 def chunks_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int, byte: int | None) -> Ribbon:
@@ -62,8 +45,8 @@ def chunks_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: in
     above, bands, below = list[Item](), list[Band](), list[Item]()
     if first.number == 0:
         for part in file.sections:
-            if part.role in _TONES and part.stop <= file.offsets.area.first and part.size:
-                below.append(item_of(part.name, Span("", part.start, part.stop), _TONES[part.role], part.doc))
+            if part.role in _HEAD and part.stop <= file.offsets.area.first and part.size:
+                below.append(item_of(part.name, Span("", part.start, part.stop), SECTION_TONES[part.role], part.doc))
     start = 0 if below else first.place
     for chunk in chunks:
         here, plain, size = chunk.number == number, chunk.header.nbytes, chunk.stop - chunk.place
@@ -99,9 +82,10 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int
         return None
     first, last = shown[0].number, shown[-1].number
     values = slots.read(file.source, first, last + 1).tolist()
-    items = []
+    items, good = [], False
     for chunk, value in zip(shown, values, strict=True):
         right, here = value == chunk.place, chunk.number == number
+        good = good or (right and here)
         tone = Tone.MISS if not right else Tone.HIT if here else Tone.POINTER
         doc = f"Slot {chunk.number}: {'chunk begins at byte' if right else 'it has'} {value}"
         doc += "." if right else f", but the chunk is found at byte {chunk.place:#x}."
@@ -117,18 +101,17 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int
     title = f"Offsets of the chunks, {plural(slots.used, 'slot')}"
     if spare > 0:
         title += f" and {grouped_digits(spare)} spare"
-    good = any(chunk.number == number and value == chunk.place for chunk, value in zip(shown, values, strict=True))
     return Cells(title, count, tuple(items), first=first), good
 
 
 def walk_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int) -> tuple[Ruler, list[Link]]:
     """Return the chunks that a reader walks over to reach chunk `number`, with an arc per chunk."""
     way = [chunk for chunk in chunks if chunk.number <= number]
-    items, ends = [], []
+    items, steps = [], list[str]()
     if before := way[0].number:
         doc = f"The walk also passed {plural(before, 'chunk')} before this one."
         items.append(Item(f"{grouped_digits(before)} before", (), way[0].place, 0, Tone.FAINT, doc, "walked before"))
-        ends.append("walked before")
+        steps.append("")
     for chunk in way:
         name, here = f"walked {chunk.number}", chunk.number == number
         head = Span("", chunk.place, min(chunk.place + HEADER_SIZE, chunk.stop))
@@ -136,9 +119,8 @@ def walk_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int)
         tone = Tone.HIT if here else Tone.DATA
         size = max(chunk.stop - chunk.place, 1)
         items.append(Item(f"chunk {chunk.number}", (head, chunk.span), chunk.place, size, tone, doc, name, here=here))
-        ends.append(name)
-    sizes = {f"walked {chunk.number}": f"+ {grouped_digits(chunk.stop - chunk.place)}" for chunk in way}
-    links = [Link(a, b, sizes.get(a, ""), Tone.POINTER) for a, b in pairwise(ends)]
+        steps.append(f"+ {grouped_digits(size)}")
+    links = [Link(a.name, b.name, step, Tone.POINTER) for (a, b), step in zip(pairwise(items), steps, strict=False)]
     title = "Walk: the length of each chunk gives the start of the next"
     return Ruler(title, way[0].place, max(way[-1].stop, way[0].place + 1), tuple(items), "bytes"), links
 
@@ -208,57 +190,43 @@ def flags_figure(header: ChunkHeader, start: int) -> Bits:
     return Bits("Flags: filter and codec", 8, header.flags, tuple(fields))
 
 
-class RulersSketch:
+class RulersSketch(ChunkSketch):
     name = "rulers"
     title = "Rulers"
 
-    def __init__(self, scene: ChunkScene) -> None:
-        self._scene = scene
-
-    @property
-    def controls(self) -> tuple[Control, ...]:
-        return self._scene.controls()
-
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         scene = self._scene
-        number, block = scene.chosen(self.controls, values)
-        file = scene.file
-        if file.header.nchunks == 0 or (file.table.loaded and not len(file.table)):
+        (number, block), file = scene.at(self.chosen(values)), scene.file
+        if scene.empty:
             return Drawing("No chunks", (), (), "The file has no chunks.")
         chunks = scene.around(number, CHUNKS)
         chunk = next(one for one in chunks if one.number == number)
         within = scene.within if number == scene.chunk else None
-        figures: list[Figure] = []
         rows = self._way(chunk) if within is not None else []
-        if rows:
-            figures.append(way_figure(rows))
-        byte = None if within is None else chunk.plain + within
-        figures.append(chunks_figure(file, chunks, number, byte))
+        figures: list[Figure] = [way_figure(rows)] if rows else []
+        figures.append(chunks_figure(file, chunks, number, None if within is None else chunk.plain + within))
         links, good = list[Link](), False
         if (slots := slots_figure(file, chunks, number)) is not None:
-            figures.append(slots[0])
-            good = slots[1]
-            if good:
-                links.append(Link(f"slot {number}", f"start {number}", tone=Tone.POINTER))
-        if not good and number:
+            cells, good = slots
+            figures.append(cells)
+        if good:
+            links.append(Link(f"slot {number}", f"start {number}", tone=Tone.POINTER))
+        elif number:
             ruler, arcs = walk_figure(file, scene.around(number, WALKED), number)
             figures.append(ruler)
             links += arcs
         more = len(file.table) - len(chunks) if self.controls else 0
         caption = self._caption(chunk, good=good, offsets=slots is not None)
         try:
-            found = scene.mapped(number)
-            stored = scene.stored(number)
+            found, stored = scene.mapped(number), scene.stored(number)
         except LimitExceeded as error:
             caption += f" {error.message[:1].upper()}{error.message[1:]}."
         else:
             ribbon, left = blocks_figure(stored, found, min(block, max(len(found.starts) - 1, 0)), within)
             figures.append(ribbon)
             more += left
-        title = f"Location of chunk {number}"
-        if scene.trace is not None and within is not None:
-            title = f"Location of {scene.trace.key}"
-        return Drawing(title, tuple(figures), tuple(links), caption, max(more, 0))
+        what = scene.trace.key if scene.trace is not None and within is not None else f"chunk {number}"
+        return Drawing(f"Location of {what}", tuple(figures), tuple(links), caption, max(more, 0))
 
     def _way(self, chunk: PlacedChunk) -> list[tuple[str, str, str, Tone]]:
         scene = self._scene
@@ -266,15 +234,13 @@ class RulersSketch:
         if arrived is None or within is None or scene.trace is None:
             return []
         number, inside = int(arrived.values["chunk"]), int(arrived.values["within"])
-        rows = []
         if (element := scene.element) is not None:
-            at, size = int(element.values["element"]), int(element.values["itemsize"])
-            rows.append(("element", scene.trace.key, f"number {at}", Tone.KEY))
-            byte = int(element.values["byte"])
+            at, size, byte = (int(element.values[name]) for name in ("element", "itemsize", "byte"))
+            rows = [("element", scene.trace.key, f"number {at}", Tone.KEY)]
             rows.append(("uncompressed byte", str(byte), f"{at} × {size}", Tone.ONE))
         else:
             byte = int(scene.trace.key.removeprefix("@"))
-            rows.append(("uncompressed byte", str(byte), "requested", Tone.KEY))
+            rows = [("uncompressed byte", str(byte), "requested", Tone.KEY)]
         size = (byte - inside) // number if number else 0
         how = (f"// {size}", f"mod {size}") if size else ("first chunk", "unchanged")
         rows.append(("chunk", str(number), how[0], Tone.TWO))
@@ -286,9 +252,7 @@ class RulersSketch:
         return rows
 
     def _caption(self, chunk: PlacedChunk, *, good: bool, offsets: bool) -> str:
-        scene = self._scene
-        trace = scene.trace
-        missing = ""
+        trace, missing = self._scene.trace, ""
         if trace is not None and trace.outcome != FOUND and trace.error:
             missing = f"Not found: {trace.error}. "
         stored = chunk.stop - chunk.place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from shardcore.dataclasses import dataclass
@@ -10,12 +11,14 @@ from shardcore.errors import FormatError, KeyAbsent, LimitExceeded
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap, map_chunk, read_chunk_header
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.layout import UNKNOWN, Flag
-from shardcore.model.drawing import Control, ControlKind, chosen
+from shardcore.formats.bloscpack.layout import UNKNOWN
+from shardcore.formats.bloscpack.lookup import HeaderRead
+from shardcore.model.drawing import Control
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
 from shardcore.shards.cache import LruCache
 from shardcore.shards.trace import FOUND, Step, Trace
+from shardcore.teaching import SceneSketch, last_fact, slider
 
 MOST_READ = 1 << 26
 """Largest chunk whose blocks are drawn, in stored bytes; also the size of each cache."""
@@ -45,11 +48,7 @@ class ChunkScene:
     """Reads the chunk that the sketches draw."""
 
     def __init__(
-        self,
-        opened: Callable[[], BloscpackFile],
-        trace: Trace | None,
-        *,
-        ready: Callable[[], bool] = lambda: True,
+        self, opened: Callable[[], BloscpackFile], trace: Trace | None, ready: Callable[[], bool] = lambda: True
     ) -> None:
         self._opened = opened
         self._ready = ready
@@ -61,89 +60,72 @@ class ChunkScene:
     def file(self) -> BloscpackFile:
         return self._opened()
 
+    @property
+    def empty(self) -> bool:
+        file = self.file
+        return file.header.nchunks == 0 or (file.table.loaded and not len(file.table))
+
     # --- the lookup --------------------------------------------------------------------------------------------------
 
     @property
     def chunk(self) -> int:
-        steps = self._steps_with("chunk", found=True)
+        steps = self._found_with("chunk")
         return int(steps[-1].values["chunk"]) if steps else 0
 
     @property
     def within(self) -> int | None:
-        steps = self._steps_with("within", found=True)
+        steps = self._found_with("within")
         return int(steps[-1].values["within"]) if steps else None
 
     @property
     def arrived(self) -> Step | None:
         """Step of the lookup that gave the chunk of an uncompressed byte; in a column, its file."""
-        steps = self._steps_with("within", found=True)
-        return steps[0] if steps else None
+        return next(iter(self._found_with("within")), None)
 
     @property
     def element(self) -> Step | None:
-        steps = self._steps_with("itemsize", found=True)
-        return steps[0] if steps else None
+        return next(iter(self._found_with("itemsize")), None)
 
-    def _steps_with(self, name: str, *, found: bool) -> list[Step]:
-        if self.trace is None or (found and self.trace.outcome != FOUND):
+    def _found_with(self, name: str) -> list[Step]:
+        trace = self.trace
+        if trace is None or trace.outcome != FOUND:
             return []
-        return [step for step in self.trace.steps if name in step.values]
+        return [step for step in trace.steps if name in step.values]
+
+    def _header(self) -> ChunkHeader | None:
+        """Return the header of the chunk of the lookup; None if it has not been read yet."""
+        if (read := last_fact(self.trace, HeaderRead)) is not None:
+            return read.stored.header
+        known = self._ready() and self.file.table.loaded and self.chunk < len(self.file.table)
+        return self.file.table.header(self.chunk) if known else None
 
     # --- controls ----------------------------------------------------------------------------------------------------
 
     def controls(self) -> tuple[Control, ...]:
         """Return sliders for chunk and block, without those whose range has not been read yet."""
-        found = []
+        found, header = [], self._header()
         if (chunks := self._known_chunks()) > 1:
-            found.append(
-                Control("chunk", "Chunk", ControlKind.SLIDER, self.chunk, 0, chunks - 1, doc=_CHUNK_DOC, follows="row")
-            )
-        if (blocks := self._known_blocks()) > 1:
-            found.append(Control("block", "Block", ControlKind.SLIDER, self._block(), 0, blocks - 1, doc=_BLOCK_DOC))
+            found.append(slider("chunk", "Chunk", self.chunk, chunks - 1, _CHUNK_DOC, follows="row"))
+        if header is not None and header.nblocks > 1:
+            found.append(slider("block", "Block", self._block(), header.nblocks - 1, _BLOCK_DOC))
         return tuple(found)
 
-    def chosen(self, controls: tuple[Control, ...], values: Mapping[str, Any]) -> tuple[int, int]:
-        now = chosen(controls, values)
+    def at(self, now: Mapping[str, Any]) -> tuple[int, int]:
         return now.get("chunk", self.chunk), now.get("block", self._block())
 
     @property
     def shuffled(self) -> bool:
         """True if the chunk of the lookup is shuffled, or if that is not known yet, because most writers shuffle."""
-        if steps := self._steps_with("blocksize", found=False):
-            flags = int(str(steps[-1].values["flags"]), 2)
-            shuffled = flags & (Flag.BYTE_SHUFFLE | Flag.MEMCPYED) == Flag.BYTE_SHUFFLE
-            return shuffled and steps[-1].values["typesize"] > 1
-        if not self._ready() or not self.file.table.loaded or self.chunk >= len(self.file.table):
-            return True
-        return self.file.table.header(self.chunk).filter_name == "shuffle"
+        header = self._header()
+        return header is None or header.filter_name == "shuffle"
 
     def _known_chunks(self) -> int:
-        if not self._ready():
-            return 0
-        table = self.file.table
-        return len(table) if table.loaded or self.file.header.nchunks != UNKNOWN else 0
-
-    def _known_blocks(self) -> int:
-        numbers = self._header_numbers()
-        if numbers is None or not numbers[1]:
-            return 0
-        return -(-numbers[0] // numbers[1])
+        known = self._ready() and (self.file.table.loaded or self.file.header.nchunks != UNKNOWN)
+        return len(self.file.table) if known else 0
 
     def _block(self) -> int:
-        numbers, within = self._header_numbers(), self.within
-        return within // numbers[1] if numbers is not None and numbers[1] and within is not None else 0
-
-    def _header_numbers(self) -> tuple[int, int] | None:
-        """Return uncompressed size and blocksize of the chunk of the lookup; blocksize 0 for a memcpy."""
-        steps = self._steps_with("blocksize", found=False)
-        if steps:
-            values = steps[-1].values
-            copied = int(str(values["flags"]), 2) & Flag.MEMCPYED
-            return int(values["nbytes"]), 0 if copied else int(values["blocksize"])
-        if not self._ready() or not self.file.table.loaded or self.chunk >= len(self.file.table):
-            return None
-        header = self.file.table.header(self.chunk)
-        return header.nbytes, header.blocksize if header.nblocks else 0
+        header, within = self._header(), self.within
+        return within // header.blocksize if header is not None and header.nblocks and within is not None else 0
 
     # --- the file ----------------------------------------------------------------------------------------------------
 
@@ -158,29 +140,23 @@ class ChunkScene:
             raw = source.read(place, min(place + HEADER_SIZE, source.size))
             header = read_chunk_header(raw, place=Span("", place, source.size))
         stop = min(place + header.ctbytes + file.header.checksum.size, source.size)
-        return PlacedChunk(number, place, header, stop, self._plain_start(number))
+        each = file.header.chunk_size if not table.loaded else 0
+        plain = number * each if each > 0 else int(file.content.starts()[number])
+        return PlacedChunk(number, place, header, stop, plain)
 
     def around(self, number: int, most: int) -> list[PlacedChunk]:
         """Return a chunk and its neighbours, at most `most`, up to the first chunk on each side that is not found."""
         count = self._known_chunks() or number + 1
         first = max(min(number - most // 2, count - most), 0)
-        found = [self.placed(number)]
-        try:
-            for before in range(number - 1, first - 1, -1):
-                found.insert(0, self.placed(before))
-        except (FormatError, KeyAbsent):
-            pass  # the chunks before are not drawn
-        try:
-            for after in range(number + 1, min(first + most, count)):
-                found.append(self.placed(after))
-        except (FormatError, KeyAbsent):
-            pass
-        return found
+        before = self._readable(range(number - 1, first - 1, -1))
+        return [*reversed(before), self.placed(number), *self._readable(range(number + 1, min(first + most, count)))]
 
-    def _plain_start(self, number: int) -> int:
-        if (size := self.file.header.chunk_size) > 0 and not self.file.table.loaded:
-            return number * size
-        return int(self.file.content.starts()[number])
+    def _readable(self, numbers: range) -> list[PlacedChunk]:
+        found = []
+        with suppress(FormatError, KeyAbsent):
+            for number in numbers:
+                found.append(self.placed(number))
+        return found
 
     def stored(self, number: int) -> Stored:
         """Read a chunk; raise LimitExceeded if it has more than `MOST_READ` stored bytes."""
@@ -203,3 +179,11 @@ class ChunkScene:
             return kept
         data = self.file.content.decoded(self.stored(number), limit=MOST_PLAIN)
         return self._plain.put(number, data, max(len(data), 1))
+
+
+class ChunkSketch(SceneSketch[ChunkScene]):
+    more: tuple[Control, ...] = ()
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        return (*self._scene.controls(), *self.more)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,7 @@ from shardcore.model.drawing import Bits, Drawing, Item, Tone
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, counts_of, share_of
 from shardcore.progress import Progress
 from shardcore.shards.trace import Fields
-from shardcore.teaching.des.address import AddressScene, AddressSketch, last_walked
-from shardcore.teaching.des.figures import bits_figure, walk_strip
+from shardcore.teaching.des.address import AddressSketch, bits_figure, last_walked, walk_strip
 
 if TYPE_CHECKING:
     from shardcore.formats.des.folder import DesDataSet
@@ -69,7 +69,7 @@ def number_load(data_set: DesDataSet, reads: int) -> LoadSource:
 def sketches(shard: DesShard, trace: Trace | None) -> tuple[Sketch, ...]:
     if trace is None and not len(shard.file.entries):
         return ()
-    return (AddressSketch(AddressScene(lambda: shard.file, trace)),)
+    return (AddressSketch(lambda: shard.file, trace),)
 
 
 def folder_sketches(data_set: DesDataSet, trace: Trace | None) -> tuple[Sketch, ...]:
@@ -85,24 +85,15 @@ def folder_sketches(data_set: DesDataSet, trace: Trace | None) -> tuple[Sketch, 
     if not data_set.is_open(member) and member not in names():
         member = ""
     n_bits = [step.values["n_bits"] for step in trace.steps if "n_bits" in step.values] if trace is not None else []
-    scene = AddressScene(
-        file,
-        trace,
-        member=member,
-        names=names,
-        ready=lambda: data_set.is_open(member),
-        n_bits=n_bits[0] if n_bits else data_set.known_bits,
-    )
-    return (AddressSketch(scene),)
+    ready, bits = partial(data_set.is_open, member), n_bits[0] if n_bits else data_set.known_bits
+    return (AddressSketch(file, trace, member=member, names=names, ready=ready, n_bits=bits),)
 
 
-def step_drawing(fact: Any, title: str) -> Drawing | None:
+def step_figures(fact: Any, title: str) -> Drawing | tuple[Shown, ...]:
     if isinstance(fact, NoEntry):
         return _walk_drawing(fact.file, None)
-    return _walk_drawing(fact.file, fact.row) if isinstance(fact, Found) and title == "Walk" else None
-
-
-def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
+    if isinstance(fact, Found) and title == "Walk":
+        return _walk_drawing(fact.file, fact.row)
     if isinstance(fact, Opened) and title == "Footer":
         return (Fields(FOOTER, fact.file.source.size - FOOTER.size, fact.file.footer),)
     if isinstance(fact, Opened) and title == "Header":
@@ -137,8 +128,8 @@ def _flags_figure(fact: Found) -> Bits:
 
 
 def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
-    walked = walk_strip(file, row)
+    figure, links, more = walk_strip(file, row)
     caption = "Entries differ in length, so they are walked: the end of each is the start of the next."
     if row is None:
         caption = "Entries are unordered, so only a walk over all of them shows that a uid is missing."
-    return Drawing("The walk", (walked.figure,), walked.links, caption, walked.more)
+    return Drawing("The walk", (figure,), links, caption, more)

@@ -1,13 +1,16 @@
-"""The sketch `address`: the route of a uid to its file, and the search in that file."""
+"""The sketch `address`: the route of a uid to its file, and the walk in it over the entries; and its figures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
-from shardcore.dataclasses import dataclass
+from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.formats.des.file import DesFile
+from shardcore.formats.des.layout import INDEX_HEAD
 from shardcore.formats.des.routing import (
     DEFAULT_BITS,
     MAX_BITS,
@@ -16,33 +19,24 @@ from shardcore.formats.des.routing import (
     ShardName,
     Uid,
     infer_n_bits,
+    routed_to,
     shard_date,
+    uid_bytes,
 )
 from shardcore.model.data_set_nodes import placed_span
-from shardcore.model.drawing import Control, ControlKind, Drawing, Figure, Link, Tone, chosen, moved
+from shardcore.model.drawing import Bits, Cells, Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, chosen, moved
 from shardcore.model.span import SourceName, Span
-from shardcore.model.text import plural
+from shardcore.model.text import grouped_digits, plural, visible
 from shardcore.shards.cache import Once
 from shardcore.shards.trace import Trace
-from shardcore.teaching.des.figures import (
-    ANY,
-    Pieces,
-    bits_figure,
-    board_figure,
-    candidates_figure,
-    name_figure,
-    names_by_hex,
-    shown_uid,
-    tombstone_table,
-    uid_figure,
-    walk_strip,
-)
+from shardcore.teaching import slider, text_line
 
 CANDIDATES = 4
 """Maximum number of candidate files drawn."""
 JUDGED = 1000
 """Maximum number of uids of a single file that are used to infer the number of bits."""
 
+_MAY_CONTAIN = ("may contain it", Tone.INDEX)
 _UID_DOC = "Any uid, to see which files may contain it. Reset returns to the uid of the lookup."
 _BITS_DOC = "n_bits: number of low bits in the shard number. It is not stored; it is inferred from names and uids."
 
@@ -53,9 +47,18 @@ class _UidEntry:
     row: int | None
     count: int = 0
 
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """Bytes of the uid."""
+        uid = self.file.entries.part_span(self.row, "uid") if self.row is not None else None
+        return (uid,) if uid is not None and uid.size else ()
 
-class AddressScene:
-    """Data for the drawings of uid routing: the lookup, the open file, and the file names of its data set."""
+
+class AddressSketch:
+    """The address of a uid; in a data set, `names` are its files, and `member` is the one that is opened."""
+
+    name = "address"
+    title = "Address"
 
     def __init__(
         self,
@@ -67,120 +70,100 @@ class AddressScene:
         ready: Callable[[], bool] = lambda: True,
         n_bits: int | None = None,
     ) -> None:
-        self._file = file
-        self.trace = trace
-        self.member = member
+        self._open = file
+        self._trace = trace
+        self._member = member
         self._names = names
         self._ready = ready
+        self._entry: Once[_UidEntry] = Once()
         self._bits: Once[int | None] = Once()
-        self._by_hex: Once[Mapping[str, Sequence[str]]] = Once()
+        self._found_names: Once[Mapping[str, Sequence[str]]] = Once()
         if names is not None:
             self._bits.put(n_bits)
 
     @property
-    def folder(self) -> bool:
-        return self._names is not None
-
-    @property
-    def file(self) -> DesFile | None:
-        return self._file()
-
-    @property
-    def by_hex(self) -> Mapping[str, Sequence[str]]:
-        if self._names is None:
-            return names_by_hex([file.source.name] if (file := self.file) is not None else [])
-        names = self._names()
-        return self._by_hex.get(lambda: names_by_hex(names)) if names else {}
-
-    @property
-    def n_bits(self) -> int | None:
-        """Number of bits; for a single file the number with which its uids match its name, or None."""
-        return self._bits.get(self._inferred)
-
-    def _inferred(self) -> int | None:
-        file = self.file
-        name = ShardName.parse(file.source.name) if file is not None else None
-        if file is None or name is None:
-            return None
-        uids = (file.uid(row) for row in range(min(len(file.entries), JUDGED)))
-        judged = [uid for uid in uids if uid is not None]
-        # A name can match several n_bits; the default is preferred.
-        usual = judged and all(Route.of(uid, DEFAULT_BITS).hex == name.hex for uid in judged)
-        return DEFAULT_BITS if usual else infer_n_bits({name.hex: judged})
-
-    @property
-    def known_uid(self) -> str:
-        return self.uid if self.trace is not None or self._ready() else ""
-
-    @property
-    def uid(self) -> str:
-        if self.trace is not None:
-            return self.trace.key
-        file = self.file
-        if file is None:
-            return ""
-        texts = (file.uid(row) for row in range(min(len(file.entries), JUDGED)))
-        return next((uid for uid in texts if uid is not None), "")
-
-
-class AddressSketch:
-    name = "address"
-    title = "Address"
-
-    def __init__(self, scene: AddressScene) -> None:
-        self._scene = scene
-        self._entry: Once[_UidEntry] = Once()
-
-    @property
     def controls(self) -> tuple[Control, ...]:
-        bits = self._scene.n_bits or DEFAULT_BITS
+        bits, known = self._n_bits or DEFAULT_BITS, self._trace is not None or self._ready()
+        uid = self._uid if known else ""
         return (
-            Control("uid", "Uid", ControlKind.TEXT, self._scene.known_uid, doc=_UID_DOC, follows="key"),
-            Control("n_bits", "Bits of the shard number", ControlKind.SLIDER, bits, MIN_BITS, MAX_BITS, doc=_BITS_DOC),
+            text_line("uid", "Uid", uid, _UID_DOC, "key"),
+            slider("n_bits", "Bits of the shard number", bits, MAX_BITS, _BITS_DOC, low=MIN_BITS),
         )
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         controls = self.controls
         now = chosen(controls, values)
         usual = all(now[one.name] == one.value for one in controls)
-        text = self._scene.uid if now["uid"] == controls[0].value else now["uid"]
-        uid = Uid.parse(text)
+        uid = Uid.parse(self._uid if now["uid"] == controls[0].value else now["uid"])
         route = uid.route(now["n_bits"])
         return self._as_it_is(uid, route) if usual else self._what_if(uid, route)
+
+    # --- lookup, file, data set --------------------------------------------------------------------------------------
+
+    @property
+    def _folder(self) -> bool:
+        return self._names is not None
+
+    @property
+    def _by_hex(self) -> Mapping[str, Sequence[str]]:
+        if self._names is None:
+            return names_by_hex([file.source.name] if (file := self._open()) is not None else [])
+        names = self._names()
+        return self._found_names.get(lambda: names_by_hex(names)) if names else {}
+
+    @property
+    def _n_bits(self) -> int | None:
+        """Number of bits; for a single file the number with which its uids match its name, or None."""
+        return self._bits.get(self._inferred)
+
+    def _inferred(self) -> int | None:
+        file, name = self._open(), self._own_name()
+        if file is None or name is None:
+            return None
+        judged = list(_some_uids(file))
+        # A name can match several n_bits; the default is preferred.
+        usual = judged and routed_to(judged, name.hex, DEFAULT_BITS)
+        return DEFAULT_BITS if usual else infer_n_bits({name.hex: judged})
+
+    @property
+    def _uid(self) -> str:
+        if self._trace is not None:
+            return self._trace.key
+        file = self._open()
+        return next(_some_uids(file), "") if file is not None else ""
+
+    def _own_name(self) -> ShardName | None:
+        file = self._open()
+        return ShardName.parse(file.source.name) if file is not None else None
 
     # --- drawing of the files ------------------------------------------------------------------------------------
 
     def _as_it_is(self, uid: Uid, route: Route) -> Drawing:
-        scene = self._scene
         found, trouble = self._found(uid)
         row = found.row if found is not None else None
-        pieces = self._pieces(route, found)
-        spans = _uid_spans(found)
-        figures, links, more = self._route_figures(uid, route, spans, pieces)
-        if scene.folder:
-            table, left = self._asked(route, present=row is not None, trouble=trouble)
-            if table is not None:
-                figures.append(table)
-                more += left
+        figures, links, more = self._route_figures(uid, route, found.spans if found else (), self._pieces(route, found))
+        if self._folder and (names := self._candidates(route)):
+            table = self._asked(names, present=row is not None, trouble=trouble)
+            figures.append(table)
+            more += len(names) - len(table.rows)
         if found is not None:
-            walked = walk_strip(found.file, found.row)
-            figures.append(walked.figure)
-            links += walked.links
-            more += walked.more
-            dead = tombstone_table(found.file, found.row) if found.row is not None else None
+            walk, arcs, left = walk_strip(found.file, row)
+            figures.append(walk)
+            links += arcs
+            more += left
+            dead = tombstone_table(found.file, row) if row is not None else None
             if dead is not None:
                 figures.append(dead)
-                links.append(Link("stamp", f"walk {found.row}", tone=Tone.DEAD))
-        names = {item.name for figure in figures for item in figure.items}
-        if {"hex", "asked"} <= names:
+                links.append(Link("stamp", f"walk {row}", tone=Tone.DEAD))
+        if {"hex", "asked"} <= {item.name for figure in figures for item in figure.items}:
             links.append(Link("hex", "asked", tone=Tone.KEY))
-        caption = self._caption(uid, route, found, trouble)
+        caption = self._caption(route, found, trouble)
         drawing = Drawing(f"The address of {shown_uid(uid.text)}", tuple(figures), tuple(links), caption, more)
-        return moved(drawing, lambda span: placed_span(span, scene.member)) if scene.member else drawing
+        return moved(drawing, lambda span: placed_span(span, self._member)) if self._member else drawing
 
     def _found(self, uid: Uid) -> tuple[_UidEntry | None, str]:
         try:
-            file = self._scene.file
+            file = self._open()
         except (FormatError, NotAShard) as error:
             return None, error.message
         if file is None:
@@ -190,24 +173,22 @@ class AddressSketch:
     def _pieces(self, route: Route, found: _UidEntry | None) -> Pieces:
         name = ShardName.parse(found.file.source.name) if found is not None else None
         if found is None or found.row is None:
-            return Pieces(ANY, route.hex, ANY, (), _uid_spans(found))
-        created = found.file.entries.created_at(found.row)
+            return Pieces(ANY, route.hex, ANY)
         part = f"{name.part:04}" if name is not None else ANY
         try:
-            date = shard_date(created)
+            date = shard_date(found.file.entries.created_at(found.row))
+            spans: tuple[Span, ...] = (found.file.entries.part_span(found.row, "meta"),)
         except UsageError:
-            date = name.date if name is not None and self._scene.folder else ANY
-            return Pieces(date, route.hex, part, (), _uid_spans(found))
-        return Pieces(date, route.hex, part, (found.file.entries.part_span(found.row, "meta"),), _uid_spans(found))
+            date, spans = name.date if name is not None and self._folder else ANY, ()
+        return Pieces(date, route.hex, part, spans, found.spans)
 
     def _route_figures(
         self, uid: Uid, route: Route, spans: tuple[Span, ...], pieces: Pieces
     ) -> tuple[list[Figure], list[Link], int]:
-        scene = self._scene
-        there = {int(hex_, 16): len(names) for hex_, names in scene.by_hex.items()}
-        board, more = board_figure(route, there, known=scene.folder and len(there) > 0)
-        own = None if scene.folder else self._own_name()
-        sure = scene.n_bits is not None or own is not None
+        there = {int(hex_, 16): len(names) for hex_, names in self._by_hex.items()}
+        board, more = board_figure(route, there, known=self._folder and len(there) > 0)
+        own = None if self._folder else self._own_name()
+        sure = self._n_bits is not None or own is not None
         figures: list[Figure] = [
             uid_figure(uid.text, route, spans),
             bits_figure(uid.text, route, grip=True),
@@ -216,45 +197,32 @@ class AddressSketch:
         ]
         return figures, [Link("low", "shard", tone=Tone.KEY), Link("shard", "hex", tone=Tone.KEY)], more
 
-    def _own_name(self) -> ShardName | None:
-        file = self._scene.file
-        return ShardName.parse(file.source.name) if file is not None else None
-
-    def _asked(self, route: Route, *, present: bool, trouble: str) -> tuple[Figure | None, int]:
-        scene = self._scene
-        names = self._candidates(route)
-        if not names:
-            return None, 0
-        at = names.index(scene.member) if scene.member in names else len(names)
+    def _asked(self, names: Sequence[str], *, present: bool, trouble: str) -> Table:
+        at = names.index(self._member) if self._member in names else len(names)
         first = max(min(at - CANDIDATES + 1, len(names) - CANDIDATES), 0)
-        shown = names[first : first + CANDIDATES]
         here = (trouble or ("found here" if present else "not in it"), Tone.HIT if present else Tone.MISS)
-        unknown = ("may contain it", Tone.INDEX)
-        before = ("not in it", Tone.FAINT) if scene.trace is not None else unknown
-        after = ("not searched", Tone.INDEX) if scene.trace is not None else unknown
-        numbers = range(first, first + len(shown))
-        results = [here if number == at else before if number < at else after for number in numbers]
+        before, after = _MAY_CONTAIN, _MAY_CONTAIN
+        if self._trace is not None:
+            before, after = ("not in it", Tone.FAINT), ("not searched", Tone.INDEX)
+        results = [before if number < at else here if number == at else after for number in range(len(names))]
+        shown = slice(first, first + CANDIDATES)
         title = f"{plural(len(names), 'file')} may contain it, in search order"
-        return candidates_figure(shown, results, title), len(names) - len(shown)
+        return candidates_figure(names[shown], results[shown], title)
 
-    def _candidates(self, route: Route) -> list[str]:
-        scene = self._scene
-        if scene.trace is not None:
-            listed = [step.values["candidates"] for step in scene.trace.steps if "candidates" in step.values]
-            if listed:
-                return list(listed[0])
-        return list(scene.by_hex.get(route.hex, ()))
+    def _candidates(self, route: Route) -> Sequence[str]:
+        steps = self._trace.steps if self._trace is not None else ()
+        listed = (list(step.values["candidates"]) for step in steps if "candidates" in step.values)
+        return next(listed, None) or self._by_hex.get(route.hex, ())
 
-    def _caption(self, uid: Uid, route: Route, found: _UidEntry | None, trouble: str) -> str:
-        scene = self._scene
+    def _caption(self, route: Route, found: _UidEntry | None, trouble: str) -> str:
         if trouble:
-            return f"The uid refers to {scene.member}, which cannot be read: {trouble}."
-        if not scene.folder:
-            return self._agreement(uid, route, found)
-        if scene.n_bits is None:
+            return f"The uid refers to {self._member}, which cannot be read: {trouble}."
+        if not self._folder:
+            return self._agreement(route, found)
+        if self._n_bits is None:
             return f"n_bits is unknown, so any file may contain the uid. The drawing uses {route.n_bits} bits."
         routing = "The shard number follows from the uid, so readers need neither a server nor a list of uids."
-        if scene.trace is not None and scene.trace.ref is not None and scene.trace.ref.kind == "copy":
+        if self._trace is not None and self._trace.ref is not None and self._trace.ref.kind == "copy":
             return f"{routing} No shard has the uid, but a retention copy exists."
         if found is None:
             return f"{routing} No file has that number, so the uid is not found."
@@ -266,7 +234,7 @@ class AddressSketch:
             return f"{routing} The entry is still in the shard: the tombstone in the sidecar marks it as deleted."
         return f"{routing} Entries differ in length, so a reader walks from one to the next."
 
-    def _agreement(self, uid: Uid, route: Route, found: _UidEntry | None) -> str:
+    def _agreement(self, route: Route, found: _UidEntry | None) -> str:
         own = self._own_name()
         there = found is not None and found.row is not None
         has = "" if there else " No entry has this uid: the walk to the end of the index proves it."
@@ -277,7 +245,7 @@ class AddressSketch:
                 f"The name of this file has no shard number, because no packer chose it. With {route.n_bits} bits, "
                 f"this uid belongs in a file named {ANY}_{route.hex}_{ANY}.des.{has}"
             )
-        if self._scene.n_bits is None:
+        if self._n_bits is None:
             return (
                 f"The name does not agree with the uids in it, whatever the number of bits: a reader that computes "
                 f"the name searches other files. {route.n_bits} bits are drawn.{has}"
@@ -290,17 +258,16 @@ class AddressSketch:
 
     def _what_if(self, uid: Uid, route: Route) -> Drawing:
         """Draw the files for another uid or number of bits; entries are not searched."""
-        scene = self._scene
         pieces = Pieces(ANY, route.hex, ANY)
         figures, links, more = self._route_figures(uid, route, (), pieces)
-        names = scene.by_hex.get(route.hex, ())
-        if scene.folder and names:
+        names = self._by_hex.get(route.hex, ())
+        if self._folder and names:
             shown = names[:CANDIDATES]
-            results = [("may contain it", Tone.INDEX)] * len(shown)
+            results = [_MAY_CONTAIN] * len(shown)
             figures.append(candidates_figure(shown, results, f"{plural(len(names), 'file')} may contain it"))
             more += len(names) - len(shown)
         who = f"{shown_uid(uid.text)}, with {route.n_bits} bits,"
-        if scene.folder:
+        if self._folder:
             there = f"{plural(len(names), 'file has', 'files have')}" if names else "no file in this folder has"
             caption = f"{who} belongs in {pieces}: {there} such a name. Only the entries show if it is stored."
         else:
@@ -319,13 +286,230 @@ def last_walked(trace: Trace) -> str:
     return next((path for span in spans if (path := SourceName.parse(span.source).path)), "")
 
 
+def _some_uids(file: DesFile) -> Iterator[str]:
+    return (uid for row in range(min(len(file.entries), JUDGED)) if (uid := file.uid(row)) is not None)
+
+
 def _entry_of(file: DesFile, uid: Uid) -> _UidEntry:
     rows = file.entries.rows_of([uid.raw])[0]
     return _UidEntry(file, int(rows[-1]) if len(rows) else None, len(rows))
 
 
-def _uid_spans(found: _UidEntry | None) -> tuple[Span, ...]:
-    if found is None or found.row is None:
-        return ()
-    uid = found.file.entries.part_span(found.row, "uid")
-    return (uid,) if uid.size else ()
+# --- figures ---
+
+SKIPPED = 7
+"""Maximum number of entries drawn before the last one; the entries before them are only counted."""
+FACTS = 3
+_FACT_LETTERS = 40
+
+
+def walk_strip(file: DesFile, row: int | None) -> tuple[Ruler, tuple[Link, ...], int]:
+    """Return the walk up to an entry, its arrows, and the number of entries left out; row None: to the end."""
+    entries = file.entries
+    count = len(entries)
+    last = count - 1 if row is None else row
+    first = max(last - SKIPPED, 0)
+    shown = range(first, min(last + (1 if row is None else 2), count))
+    start = entries.span(first).start if first else entries.data_stop
+    stop = entries.span(shown[-1]).stop if shown else start + INDEX_HEAD.size
+    items = []
+    if first:
+        doc = f"The walk also passed {plural(first, 'entry')} before these."
+        items.append(Item(f"{grouped_digits(first)} before", (), start, 0, Tone.FAINT, doc, "walk -1"))
+    else:
+        head = Span("", start, start + INDEX_HEAD.size)
+        doc = f"The number of entries: {grouped_digits(entries.declared)}. The first entry follows."
+        items.append(Item("count", (head,), start, head.size, Tone.SIZE, doc, "walk -1"))
+    items += [replace(_entry_item(file, n, here=n == row), stage=n - first + 1) for n in shown]
+    ends = [f"walk {n}" for n in (-1, *(n for n in shown if n <= last))]
+    if row is None:
+        doc = f"{plural(count, 'entry was', 'entries were')} walked: none has this uid."
+        items.append(Item("no entry", (), stop, 0, Tone.MISS, doc, "end", here=True, stage=len(shown) + 1))
+        ends.append("end")
+    counts = range(first, last + 2)
+    links = [
+        Link(a, b, grouped_digits(number) if number else "", Tone.KEY)
+        for (a, b), number in zip(pairwise(ends), counts, strict=False)
+    ]
+    title = f"The entries, walked one after the other: entry {last}" if row is not None else "All entries, walked"
+    return Ruler(title, start, max(stop, start + 1), tuple(items), "bytes"), tuple(links), count - len(shown)
+
+
+def _entry_item(file: DesFile, row: int, *, here: bool) -> Item:
+    span = file.entries.span(row)
+    uid = file.uid(row)
+    text = shown_uid(uid) if uid is not None else file.entries.uid(row)[:8].hex()
+    dead = row in file.tombstoned
+    tone = Tone.DEAD if dead else Tone.HIT if here else Tone.KEY
+    doc = f"Entry {row}: {plural(span.size, 'byte')}." + (" Deleted, according to the sidecar." if dead else "")
+    return Item(text, (span,), span.start, span.size, tone, doc, f"walk {row}", here=here)
+
+
+def tombstone_table(file: DesFile, row: int) -> Table | None:
+    sidecar, tombstone = file.sidecar, file.tombstone(row)
+    if sidecar is None or tombstone is None:
+        return None
+    spans = (sidecar.tombstone_span(file.source.folder, tombstone),)
+    facts = list(tombstone.facts.items())[:FACTS]
+    doc = f"The tombstone is in {visible(sidecar.name)}; the shard itself is not changed."
+    row_items = (
+        Item("deleted", spans, tone=Tone.DEAD, doc=doc, name="stamp", here=True),
+        *(Item(visible(value[:_FACT_LETTERS]), spans, tone=Tone.METADATA, doc=doc) for _, value in facts),
+    )
+    headings = ("tombstone", *(visible(name[:_FACT_LETTERS]) for name, _ in facts))
+    return Table(f"Tombstone in the sidecar {visible(sidecar.name)}", headings, (row_items,))
+
+
+BOARD = 256
+"""Maximum number of shard numbers drawn; of more, those around the uid's number are drawn."""
+COLUMNS = 16
+BOARD_ITEMS = 16
+"""Maximum number of other shard numbers with files that are drawn."""
+
+DATE, NUMBER, PART = Tone.ONE, Tone.TWO, Tone.THREE
+ANY = "*"
+"""Placeholder for an unknown part of a name."""
+
+_SHOWN = 32
+_SPARED = 8
+"""Length, in letters, from which a shared prefix is left out."""
+_WORD = 32
+_LONG_WORD = 64
+_DIGITS = "0123456789ABCDEF"
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Parts of a shard's file name, each with the bytes that determine it."""
+
+    date: str
+    hex: str
+    part: str
+    date_spans: tuple[Span, ...] = ()
+    hex_spans: tuple[Span, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.date}_{self.hex}_{self.part}.des"
+
+
+def shown_uid(uid: str) -> str:
+    text = visible(uid[:_SHOWN])
+    return (text[:_SHOWN] + "…" if len(uid) > _SHOWN or len(text) > _SHOWN else text) or "(empty)"
+
+
+def number_of(uid: str) -> tuple[int, int]:
+    """Return the low 64 bits of the number that gives the route of a uid, and the number of bits to draw, 32 or 64."""
+    if not uid.isdecimal():
+        return zlib.crc32(uid_bytes(uid)), _WORD
+    # Digits before the last 64 do not change the low 64 bits: 10^64 is a multiple of 2^64.
+    number = int(uid[-_LONG_WORD:]) % (1 << _LONG_WORD)
+    return number, _WORD if number >> _WORD == 0 else _LONG_WORD
+
+
+def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
+    number, _ = number_of(uid)
+    digits = route.rule == "digits"
+    how = "decimal digits" if digits else f"CRC-32 of {plural(len(uid_bytes(uid)), 'byte')}"
+    doc = (
+        "A uid of decimal digits is used as a number; leading zeros do not matter."
+        if digits
+        else "CRC-32 gives a number for any text; similar texts get very different numbers."
+    )
+    rest = f"{route.n_bits} bits of the uid: {number} mod {1 << route.n_bits}."
+    row = (
+        Item(shown_uid(uid), spans, tone=Tone.KEY, doc="The uid, which determines the shard number."),
+        Item(how, doc=doc),
+        Item(str(number), doc=doc, name="number"),
+        Item(str(route.number), tone=NUMBER, doc=f"The low {rest}"),
+        Item(route.hex, tone=NUMBER, doc="As in file names: upper case, with leading zeros."),
+    )
+    headings = ("uid", "read as", "number", f"low {route.n_bits} bits", "in hex")
+    return Table("The uid becomes a number", headings, (row,))
+
+
+def bits_figure(uid: str, route: Route, *, grip: bool = False) -> Bits:
+    """Return the bits of the number, with the shard number marked."""
+    number, width = number_of(uid)
+    doc = f"The low {route.n_bits} bits: {route.number}, printed {route.hex}."
+    handle = "n_bits" if grip else ""
+    low = Item(f"shard number {route.number}", (), 0, route.n_bits, NUMBER, doc, "low", here=True, handle=handle)
+    what = "The number" if route.rule == "digits" else "The CRC-32"
+    return Bits(f"{what} in bits: the low {route.n_bits} are the shard number", width, number, (low,))
+
+
+def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tuple[Cells, int]:
+    """Return the grid of possible shard numbers, and the number of those with files that are not drawn."""
+    count = 1 << route.n_bits
+    first = route.number // BOARD * BOARD if count > BOARD else 0
+    shown = range(first, min(first + BOARD, count))
+    others = sorted((n for n in present if n in shown and n != route.number), key=lambda n: abs(n - route.number))
+    width = max(1, route.n_bits // 4)
+    items = [
+        Item(str(present[n]), at=n, tone=Tone.INDEX, doc=f"Shard {n:0{width}X} has {plural(present[n], 'file')}.")
+        for n in sorted(others[:BOARD_ITEMS])
+    ]
+    files = present.get(route.number, 0)
+    there = f"{plural(files, 'file')} with this number" if files else ("No file has this number" if known else "")
+    text = str(files) if files else ("none" if known else route.hex)
+    doc = f"Shard {route.hex}: number {route.number}." + (f" {there}." if there else "")
+    tone = Tone.MISS if known and not files else Tone.HIT
+    items.append(Item(text, at=route.number, tone=tone, doc=doc, name="shard", here=True))
+    names = tuple(f"{row * COLUMNS + first >> 4:X}" for row in range(-(-len(shown) // COLUMNS)))
+    title = f"{grouped_digits(count)} shard numbers" + (", with the number of files of each" if known else "")
+    if count > len(shown):
+        title += f": {shown.start:0{width}X} to {shown.stop - 1:0{width}X}"
+    rows, columns = names if len(names) > 1 else (), tuple(_DIGITS)
+    figure = Cells(title, len(shown), tuple(items), COLUMNS, first, column_names=columns, row_names=rows)
+    return figure, len(others) - min(len(others), BOARD_ITEMS)
+
+
+def names_by_hex(names: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in sorted(names):
+        own = ShardName.parse(name.rpartition("/")[2])
+        if own is not None:
+            found.setdefault(own.hex, []).append(name)
+    return found
+
+
+def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = True) -> Table:
+    """Return the table of the parts of a file name, compared with the name of the open file."""
+    rows: list[tuple[Item, ...]] = [
+        (
+            Item("the name", tone=Tone.FAINT),
+            Item(pieces.date, pieces.date_spans, tone=DATE, doc="Date of created_at, in its own time zone."),
+            Item(pieces.hex, pieces.hex_spans, tone=NUMBER, doc="The shard number, from the uid alone.", name="hex"),
+            Item(pieces.part, tone=PART, doc="Part number: a new part is started when the last is full."),
+        ),
+        (
+            Item("comes from", tone=Tone.FAINT),
+            Item("created_at"),
+            Item("the low bits of the uid"),
+            Item("a new part when one is full"),
+        ),
+    ]
+    if own is not None:
+        agrees = (pieces.date in (own.date, ANY), own.hex == pieces.hex, True)
+        texts = (own.date, own.hex, f"{own.part:04}")
+        tones = [Tone.HIT if good else Tone.MISS if sure else Tone.PLAIN for good in agrees]
+        docs = ["Equal in the name of this file." if good else "Differs from the name of this file." for good in agrees]
+        cells = (Item(text, tone=tone, doc=doc) for text, tone, doc in zip(texts, tones, docs, strict=True))
+        rows.append((Item("this file", tone=Tone.FAINT), *cells))
+    return Table(f"The file name, part by part: {pieces}", ("", "date", "number", "part"), tuple(rows))
+
+
+def differing(names: Sequence[str]) -> list[str]:
+    """Return the names without the path and prefix that all of them share."""
+    pairs = zip(min(names, default=""), max(names, default=""), strict=False)
+    same = next((at for at, (one, other) in enumerate(pairs) if one != other), 0)
+    first = max(min(names, default="").rfind(sign, 0, same) for sign in "/_") + 1
+    return [f"…{visible(name[first:])}" if first >= _SPARED else visible(name) for name in names]
+
+
+def candidates_figure(names: Sequence[str], results: Sequence[tuple[str, Tone]], title: str) -> Table:
+    """Return a table of the files that may contain the uid, with a text and a tone for each, in search order."""
+    rows = []
+    for name, part, (what, tone) in zip(names, differing(names), results, strict=True):
+        asked = "asked" if tone is Tone.HIT else ""
+        rows.append((Item(part, tone=tone, doc=f"{visible(name)}: {what}.", name=asked), Item(what)))
+    return Table(title, ("file", "result"), tuple(rows))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import Link, Tone
@@ -26,23 +25,17 @@ _UNDER = 10.0
 _NARROW = 12.0
 
 
-@dataclass(frozen=True, slots=True)
-class FigureExtent:
-    top: float
-    bottom: float
-
-
 def draw_routes(
-    sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], parts: Sequence[FigureExtent]
+    sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], bottoms: Sequence[float]
 ) -> None:
     """Draw arrows from top to bottom; each has its own track in the gaps between figures."""
-    tracks = [0] * (len(parts) + 1)
+    tracks = [0] * (len(bottoms) + 1)
     for start, stop, link in links:
         if start not in sheet.bounds or stop not in sheet.bounds:
             continue
         swapped = sheet.bounds[start].middle[1] > sheet.bounds[stop].middle[1]
         upper, lower = (stop, start) if swapped else (start, stop)
-        points = _route(sheet, upper, lower, figure_of, parts, tracks)
+        points = _route(sheet, upper, lower, figure_of, bottoms, tracks)
         way = points[::-1] if swapped else points
         sheet.lines.append(_path(way, link))
         _words(sheet, way, link)
@@ -53,18 +46,18 @@ def _route(
     upper: int,
     lower: int,
     figure_of: Sequence[int],
-    parts: Sequence[FigureExtent],
+    bottoms: Sequence[float],
     tracks: list[int],
 ) -> list[Point]:
     a, b = sheet.bounds[upper], sheet.bounds[lower]
     i, j = figure_of[upper], figure_of[lower]
     if i == j:
         return _within_table(sheet, upper, lower, tracks, i) if upper in sheet.rows else _between_rows(sheet, a, b)
-    y = parts[i].bottom + _UNDER + TRACK * tracks[i]
+    y = bottoms[i] + _UNDER + TRACK * tracks[i]
     points = _away(sheet, upper, y, b.middle[0], tracks[i])
     x = points[-1][0]
     for crossed in range(i + 1, j):
-        beyond = parts[crossed].bottom + _UNDER + TRACK * tracks[crossed]
+        beyond = bottoms[crossed] + _UNDER + TRACK * tracks[crossed]
         clear = _past(sheet, y, beyond, x)
         points += [(x, y), (clear, y)]
         x, y = clear, beyond
@@ -185,10 +178,8 @@ def _leave(sheet: DrawingPage, box: Rect, y0: float, y1: float, towards: float) 
 
 
 def _meets(sheet: DrawingPage, x: float, y0: float, y1: float) -> bool:
-    low, high = min(y0, y1), max(y0, y1)
-    return high - low > 1 and any(
-        text.rect.meets(Rect(x - _CLEAR, low, 2 * _CLEAR, high - low)) for text in sheet.texts
-    )
+    line = Rect(x - _CLEAR, min(y0, y1), 2 * _CLEAR, abs(y1 - y0))
+    return line.h > 1 and any(text.rect.meets(line) for text in sheet.texts)
 
 
 def _clear(
@@ -258,10 +249,13 @@ def _words(sheet: DrawingPage, points: Sequence[Point], link: Link) -> None:
             places = [(max(x0, x1) + 5 + wide / 2, (y0 + y1) / 2), (min(x0, x1) - 5 - wide / 2, (y0 + y1) / 2)]
         for place in places:
             rect = Rect(place[0] - wide / 2 - 2, place[1] - 8, wide + 4, 16)
-            style: dict[str, Any] = {"size": SMALL, "ink": ink_of(link), "anchor": Anchor.MIDDLE, "link": link}
-            free = not any(box.rect.meets(rect) for box in sheet.boxes) and not sheet.crossed(rect)
-            if free and sheet.write(place, link.text, **style):
+            if not any(box.rect.meets(rect) for box in sheet.boxes) and _write_free(sheet, place, link, rect):
                 return
+
+
+def _write_free(sheet: DrawingPage, place: Point, link: Link, rect: Rect) -> bool:
+    free, ink = not sheet.crossed(rect), ink_of(link)
+    return free and bool(sheet.write(place, link.text, size=SMALL, ink=ink, anchor=Anchor.MIDDLE, link=link))
 
 
 _LOWEST = 14.0
@@ -307,11 +301,9 @@ class Arcs:
             if not link.text:
                 continue
             places, wide = _text_places_around if around else _text_places, sheet.measure(link.text, SMALL, Face.SANS)
-            style: dict[str, Any] = {"size": SMALL, "ink": ink_of(link), "anchor": Anchor.MIDDLE, "link": link}
             for x, y in places(sheet, bounds[start], bounds[stop], _LOWEST + self._rise * level, wide):
                 # Slightly below the line, because the arc of this text passes at its lower edge.
-                free = not sheet.crossed(Rect(x - wide / 2 - 1, y - 8, wide + 2, 15))
-                if free and sheet.write((x, y), link.text, **style) is not None:
+                if _write_free(sheet, (x, y), link, Rect(x - wide / 2 - 1, y - 8, wide + 2, 15)):
                     break
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Link, Ribbon, Ruler, Table, Tone
-from shardcore.teaching.drawing.arrows import TRACK, FigureExtent, draw_routes
-from shardcore.teaching.drawing.bits import place_bits
-from shardcore.teaching.drawing.cells import place_cells, place_table
+from shardcore.shards.trace import COMPUTED
+from shardcore.teaching.drawing.arrows import TRACK, draw_routes
+from shardcore.teaching.drawing.cells import place_bits, place_cells, place_table
 from shardcore.teaching.drawing.picture import (
     LARGE,
     LINE,
@@ -40,7 +40,6 @@ MEANINGS = {
     Tone.MISS: "mismatch",
     Tone.DEAD: "deleted",
 }
-COMPUTED = "computed (not stored)"
 WHAT_IF = "What if"
 
 _BETWEEN = 20.0
@@ -73,15 +72,14 @@ _Links: TypeAlias = "tuple[Sequence[tuple[int, int, Link]], Sequence[int], Count
 
 def _stack(sheet: DrawingPage, figures: Sequence[Figure], numbers: range, y: float, joined: _Links) -> float:
     links, figure_of, gaps = joined
-    parts = [FigureExtent(y, y)] * len(figures)
+    bottoms = [y] * len(figures)
     for n in numbers:
         sheet.links = [ends for ends in links if figure_of[ends[0]] == n == figure_of[ends[1]] and _in_row(figures[n])]
-        bottom = _PLACES[type(figures[n])](sheet, figures[n], sum(len(figure.items) for figure in figures[:n]), y)
-        parts[n] = FigureExtent(y, bottom)
-        y = bottom + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0)
+        bottoms[n] = _PLACES[type(figures[n])](sheet, figures[n], sum(len(figure.items) for figure in figures[:n]), y)
+        y = bottoms[n] + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0)
     here = [ends for ends in links if figure_of[ends[0]] in numbers]
     routes = [ends for ends in here if not _is_arc(sheet, ends, figure_of, figures)]
-    draw_routes(sheet, routes, figure_of, parts)
+    draw_routes(sheet, routes, figure_of, bottoms)
     return y
 
 
@@ -127,13 +125,10 @@ def _gaps(links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int]) -> C
 
 
 def _heading(sheet: DrawingPage, drawing: Drawing) -> float:
-    top = MARGIN - 4
+    top, room = MARGIN - 4, sheet.room
     if drawing.what_if:
-        wide = sheet.measure(WHAT_IF, SMALL, Face.BOLD)
         sheet.write((sheet.right, top + 10), WHAT_IF, size=SMALL, face=Face.BOLD, ink=Ink.ACCENT, anchor=Anchor.END)
-        room = sheet.room - wide - 16
-    else:
-        room = sheet.room
+        room -= sheet.measure(WHAT_IF, SMALL, Face.BOLD) + 16
     for line in lines_of(drawing.title, room, LARGE, Face.BOLD, sheet.measure):
         sheet.write((sheet.left, top + LARGE * LINE / 2), line, size=LARGE, face=Face.BOLD)
         top += LARGE * LINE
@@ -153,9 +148,8 @@ def _foot(sheet: DrawingPage, drawing: Drawing, y: float) -> float:
 
 def _legend(sheet: DrawingPage, drawing: Drawing, y: float) -> float:
     meanings = MEANINGS | dict(drawing.legend)
-    tones = [tone for tone in meanings if any(item.tone is tone for item in drawing.items)]
-    entries = [(tone, False, meanings[tone]) for tone in tones]
-    some = [item.computed for item in drawing.items]
+    tones, some = {item.tone for item in drawing.items}, [item.computed for item in drawing.items]
+    entries = [(tone, False, text) for tone, text in meanings.items() if tone in tones]
     if any(some) and not all(some):
         entries.append((Tone.PLAIN, True, COMPUTED))
     if not entries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
@@ -274,6 +274,7 @@ TITLE_GAP = 11.0
 _APART = 1.0
 _BUCKET = 16.0
 _GRIP_WIDTH = 8.0
+_PAD = 6.0
 
 
 @dataclass(slots=True)
@@ -309,13 +310,13 @@ class DrawingPage:
     def room(self) -> float:
         return self.right - self.left
 
-    def box(self, rect: Rect, item: Item, number: int, *, area: bool = True, radius: float = 3.0) -> None:
+    def box(self, rect: Rect, item: Item, number: int, *, radius: float = 3.0) -> None:
         self.boxes.append(Box(rect, item.tone, item.computed, item.here, radius, number))
-        if area:
-            self.area(rect, number)
+        self.area(rect, number)
 
-    def area(self, rect: Rect, number: int) -> None:
-        self.areas.append(Area(number, rect.corners))
+    def area(self, rect: Rect, number: int, points: Sequence[Point] = ()) -> None:
+        """Let an item be clicked in its box, or in a polygon in it."""
+        self.areas.append(Area(number, tuple(points) or rect.corners))
         self.bounds.setdefault(number, rect)
 
     def grip(self, item: Item, number: int, rect: Rect, step: float) -> None:
@@ -369,6 +370,11 @@ class DrawingPage:
         self._taken[int(rect.middle[1] // _BUCKET)].append(rect)
         return rect
 
+    def write_in(self, rect: Rect, item: Item, number: int, *, face: Face | None = None, large: bool = True) -> None:
+        face, room = face or face_of(item.text), rect.w - _PAD
+        size = NORMAL if large and self.measure(item.text, NORMAL, face) <= room else SMALL
+        self.write(rect.middle, item.text, size=size, face=face, anchor=Anchor.MIDDLE, room=room, item=number)
+
     def within(self, x: float, wide: float) -> float:
         half = wide / 2
         return max(min(x, self.width - half - 2), half + 2)
@@ -383,7 +389,3 @@ class DrawingPage:
             room = self.right - x
             self.write((x, top + height / 2), unit, size=SMALL, ink=Ink.MUTED, room=room)
         return top + height + TITLE_GAP
-
-
-def plain_box(rect: Rect, radius: float = 2.0) -> Box:
-    return Box(rect, Tone.FAINT, round=radius)

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import SECTION, Band, Item, Ribbon, Ruler, Tone
-from shardcore.teaching.drawing.arrows import Arcs, arcs_of
-from shardcore.teaching.drawing.picture import (
-    NO_ITEM,
-    NORMAL,
-    SMALL,
-    Anchor,
-    Area,
-    DrawingPage,
-    Face,
-    Ink,
-    Move,
-    Path,
-    Rect,
-    cut,
-    face_of,
-)
+from shardcore.teaching.drawing.arrows import arcs_of
+from shardcore.teaching.drawing.picture import SMALL, Anchor, DrawingPage, Face, Ink, Move, Path, Rect, cut, face_of
 
 LANE = 17.0
 
@@ -38,12 +24,16 @@ class NameRequest:
     left: float
     right: float
     text: str
-    item: int = NO_ITEM
-    strong: bool = False
+    item: int
+    strong: bool
 
     @property
     def middle(self) -> float:
         return (self.left + self.right) / 2
+
+    @property
+    def face(self) -> Face:
+        return Face.BOLD if self.strong else Face.SANS
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +51,9 @@ class Name:
 def in_lanes(sheet: DrawingPage, wanted: Sequence[NameRequest]) -> list[Name]:
     """Place names without overlap, first those that fit over their stretch; names that do not fit are left out."""
     found: list[Name] = []
-    fitting = [one for one in wanted if one.text and _wide(sheet, one) <= one.right - one.left]
-    others = sorted(
-        (one for one in wanted if one.text and one not in fitting), key=lambda one: (not one.strong, one.left)
-    )
+    named = [one for one in wanted if one.text]
+    fitting = [one for one in named if sheet.measure(one.text, SMALL, one.face) <= one.right - one.left]
+    others = sorted((one for one in named if one not in fitting), key=lambda one: (not one.strong, one.left))
     for one in (*fitting, *others):
         waiting = [
             other.middle for other in others if other is not one and all(name.wanted is not other for name in found)
@@ -83,24 +72,16 @@ def write_names(sheet: DrawingPage, names: Sequence[Name], base: float, *, up: b
     sign = -1 if up else 1
     for name in names:
         y = base + sign * (name.lane + 0.5) * LANE
-        ink = Ink.TEXT if name.wanted.strong else Ink.MUTED
-        face = Face.BOLD if name.wanted.strong else Face.SANS
-        sheet.write((name.x, y), name.text, size=SMALL, face=face, ink=ink, anchor=Anchor.START, item=name.wanted.item)
+        ink, face = Ink.TEXT if name.wanted.strong else Ink.MUTED, name.wanted.face
+        sheet.write((name.x, y), name.text, size=SMALL, face=face, ink=ink, item=name.wanted.item)
         if name.lane or reach > _NEAR:
-            x = name.wanted.middle
-            sheet.rule(
-                (x, base - sign * max(reach - 2, -2)), (x, base + sign * name.lane * LANE), ink=Ink.EDGE, width=0.75
-            )
-
-
-def _wide(sheet: DrawingPage, one: NameRequest) -> float:
-    return sheet.measure(one.text, SMALL, Face.BOLD if one.strong else Face.SANS)
+            x, start, stop = name.wanted.middle, base - sign * max(reach - 2, -2), base + sign * name.lane * LANE
+            sheet.rule((x, start), (x, stop), ink=Ink.EDGE, width=0.75)
 
 
 def _first_free(sheet: DrawingPage, one: NameRequest, found: Sequence[Name], waiting: Sequence[float]) -> Name | None:
-    face = Face.BOLD if one.strong else Face.SANS
-    text = cut(one.text, min(sheet.room, _MOST_WIDE), SMALL, face, sheet.measure)
-    wide, middle = sheet.measure(text, SMALL, face), one.middle
+    text = cut(one.text, min(sheet.room, _MOST_WIDE), SMALL, one.face, sheet.measure)
+    wide, middle = sheet.measure(text, SMALL, one.face), one.middle
     for lane in range(_MOST_LANES):
         for x in (middle - wide / 2, middle - _HANG, middle - wide + _HANG, middle - wide + 2):
             begin = max(min(x, sheet.right - wide), sheet.left)
@@ -151,7 +132,6 @@ def scale_of(sheet: DrawingPage, figure: Ruler) -> RulerScale:
 def place_ruler(sheet: DrawingPage, figure: Ruler, first: int, top: float) -> float:
     y = sheet.title(top, figure.title, f"in {figure.unit}" if figure.unit else "")
     scale = scale_of(sheet, figure)
-    lanes = lanes_of_items(figure.items)
     at = {n: item.at + item.size / 2 for n, item in enumerate(figure.items, first)}
     arcs = arcs_of([ends for ends in sheet.links if ends[0] in at and ends[1] in at], at, ring=figure.ring)
     names = names_of(sheet, scale, figure.items, first)
@@ -159,9 +139,9 @@ def place_ruler(sheet: DrawingPage, figure: Ruler, first: int, top: float) -> fl
     reach = arcs.height + (_MARK + 2 if any(item.size == 0 for item in figure.items) or names else 0)
     write_names(sheet, names, y, reach=reach - _MARK)
     y += reach
-    named = {name.wanted.item for name in names}
-    y, bounds = place_stretches(sheet, scale, figure.items, first, y, lanes, named, down=True)
-    _draw_arcs(sheet, arcs, bounds)
+    y, bounds = place_stretches(sheet, scale, figure.items, first, y, names, down=True)
+    highest = min((rect.y for rect in bounds.values()), default=0.0)
+    arcs.draw(sheet, {n: Rect(rect.x, highest, rect.w, rect.h) for n, rect in bounds.items()})
     return place_axis(sheet, scale, y + 3)
 
 
@@ -170,13 +150,8 @@ def names_of(sheet: DrawingPage, scale: RulerScale, items: Sequence[Item], first
     for n, item in enumerate(items, first):
         left, right = scale.x(item.at), scale.x(item.at + item.size)
         asked = item.here or item.tone in (Tone.HIT, Tone.MISS) or item.name.startswith(SECTION)
-        if item.size == 0:
-            wanted.append(NameRequest(left, left, item.text, n, item.here))
-        elif (
-            asked
-            and item.text
-            and cut(item.text, right - left - _PAD, SMALL, face_of(item.text), sheet.measure) != item.text
-        ):
+        inside = cut(item.text, right - left - _PAD, SMALL, face_of(item.text), sheet.measure)
+        if item.size == 0 or (asked and inside != item.text):
             wanted.append(NameRequest(left, right, item.text, n, item.here))
     return in_lanes(sheet, wanted)
 
@@ -187,12 +162,12 @@ def place_stretches(
     items: Sequence[Item],
     first: int,
     top: float,
-    lanes: Sequence[int],
-    named: Container[int] = (),
+    names: Sequence[Name],
     *,
     down: bool = False,
 ) -> tuple[float, dict[int, Rect]]:
     """Place stretches in lanes and marks over them; return the y of the lower edge, and the box of each item."""
+    lanes, named = lanes_of_items(items), {name.wanted.item for name in names}
     count = max((lane + 1 for item, lane in zip(items, lanes, strict=True) if item.size), default=0)
     step = LANE_HEIGHT + _LANE_GAP
     bottom = top + max(count * step - _LANE_GAP, 8.0)
@@ -207,22 +182,13 @@ def place_stretches(
         bounds[n] = Rect(min(left, sheet.right - wide), y, wide, LANE_HEIGHT)
         sheet.box(bounds[n], item, n)
         if n not in named:
-            write_in(sheet, bounds[n], item, n)
+            sheet.write_in(bounds[n], item, n)
         if item.handle:
             sheet.grip(item, n, Rect(right, y - 3, 0, LANE_HEIGHT + 6), scale.unit)
     for n, item in enumerate(items, first):
         if item.size == 0:
             _mark(sheet, item, n, (scale.x(item.at), top, bottom), scale.unit)
     return bottom, bounds
-
-
-def write_in(
-    sheet: DrawingPage, rect: Rect, item: Item, number: int, *, face: Face | None = None, large: bool = True
-) -> None:
-    room = rect.w - _PAD
-    face = face_of(item.text) if face is None else face
-    size = NORMAL if large and sheet.measure(item.text, NORMAL, face) <= room else SMALL
-    sheet.write(rect.middle, item.text, size=size, face=face, anchor=Anchor.MIDDLE, room=room, item=number)
 
 
 def place_axis(
@@ -269,11 +235,6 @@ def _mark(sheet: DrawingPage, item: Item, number: int, place: tuple[float, float
         sheet.grip(item, number, Rect(x, top - 3, 0, bottom - top + 6), unit)
 
 
-def _draw_arcs(sheet: DrawingPage, arcs: Arcs, bounds: dict[int, Rect]) -> None:
-    top = min((rect.y for rect in bounds.values()), default=0.0)
-    arcs.draw(sheet, {n: Rect(rect.x, top, rect.w, rect.h) for n, rect in bounds.items()})
-
-
 def lanes_of_items(items: Sequence[Item]) -> list[int]:
     lanes, ends = [0] * len(items), list[float]()
     for n in sorted(range(len(items)), key=lambda number: (items[number].at, -items[number].size)):
@@ -312,16 +273,14 @@ def _above(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
     place_axis(sheet, scale, y, up=True, clear=leaders)
     for x in leaders:
         sheet.rule((x, y - 20), (x, y + 3), ink=Ink.EDGE, width=0.75)
-    lanes, named = lanes_of_items(ruler.items), {name.wanted.item for name in names}
-    bottom, _ = place_stretches(sheet, scale, ruler.items, first, y + 3, lanes, named, down=True)
+    bottom, _ = place_stretches(sheet, scale, ruler.items, first, y + 3, names, down=True)
     return bottom + 1
 
 
 def _below(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
     scale = scale_of(sheet, ruler)
     names = names_of(sheet, scale, ruler.items, first)
-    lanes, named = lanes_of_items(ruler.items), {name.wanted.item for name in names}
-    bottom, _ = place_stretches(sheet, scale, ruler.items, first, top, lanes, named)
+    bottom, _ = place_stretches(sheet, scale, ruler.items, first, top, names)
     leaders = [name.wanted.middle for name in names]
     y = place_axis(sheet, scale, bottom + 3, clear=leaders)
     for x in leaders:
@@ -356,8 +315,7 @@ def _band(
     ink = Ink.ACCENT if item.here else Ink.EDGE
     path = Path((a0, y0), moves, ink, 1.5 if item.here else 0.75, item.computed, fill=item.tone, item=n)
     sheet.fills.append(path)
-    sheet.areas.append(Area(n, tuple(path.points())))
-    sheet.bounds.setdefault(n, Rect(min(a0, b0), y0, max(a1, b1) - min(a0, b0), y1 - y0))
+    sheet.area(Rect(min(a0, b0), y0, max(a1, b1) - min(a0, b0), y1 - y0), n, path.points())
     room = min(a1 - a0, b1 - b0, (a1 + b1 - a0 - b0) / 2) - 12
     face = face_of(item.text)
     if sheet.measure(item.text, SMALL, face) > room:

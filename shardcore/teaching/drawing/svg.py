@@ -11,6 +11,7 @@ from types import MappingProxyType
 from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import Drawing, Tone
 from shardcore.model.text import visible
+from shardcore.shards.trace import COMPUTED
 from shardcore.teaching.drawing.layout import USUAL_WIDTH, placed
 from shardcore.teaching.drawing.picture import NO_ITEM, Anchor, Box, Face, Ink, Path, Picture, Point, Shape, Text
 
@@ -125,7 +126,7 @@ def tip_of(picture: Picture, item: int) -> str:
     if item == NO_ITEM:
         return ""
     one = picture.items[item]
-    places = ", ".join(str(span) for span in one.spans) or "computed (not stored)"
+    places = ", ".join(str(span) for span in one.spans) or COMPUTED
     return visible(". ".join(part.rstrip(".") for part in (one.text, one.doc, places) if part))
 
 

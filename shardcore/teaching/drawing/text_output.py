@@ -9,6 +9,8 @@ from typing import Any
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Item, Ribbon, Ruler, Table, Tone
 from shardcore.model.text import visible
+from shardcore.shards.trace import COMPUTED
+from shardcore.teaching.drawing.layout import MEANINGS
 from shardcore.teaching.drawing.rulers import lanes_of_items
 
 
@@ -56,7 +58,6 @@ def _item_json(item: Item) -> dict[str, Any]:
 COLUMNS = 100
 
 MARKS = {Tone.HIT: "*", Tone.MISS: "!", Tone.DEAD: "x"}
-TOLD = {"*": "result of the lookup", "!": "mismatch", "x": "deleted", "~": "computed (not stored)"}
 
 _LETTERS = ascii_lowercase + ascii_uppercase
 _BYTE = 8
@@ -75,7 +76,8 @@ def as_text(drawing: Drawing, columns: int = COLUMNS) -> list[str]:
         lines += ["", f"… {drawing.more:,} more"]
     marks = {mark for item in drawing.items for mark in _marks(item)}
     if marks and not all(item.computed for item in drawing.items):
-        told = TOLD | {MARKS[tone]: text for tone, text in drawing.legend.items() if tone in MARKS}
+        meanings = MEANINGS | dict(drawing.legend)
+        told = {mark: meanings[tone] for tone, mark in MARKS.items()} | {"~": COMPUTED}
         lines += ["", "   ".join(f"{mark} {text}" for mark, text in told.items() if mark in marks)]
     if drawing.caption:
         lines += ["", *wrap(drawing.caption, columns)]

@@ -158,27 +158,20 @@ def _file(shard: Shard) -> Iterator[str]:
 
 
 def _stage_parts(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
+    question, found = stage.question, answer_of(stage)
     yield _html(stage.text, lesson)
-    yield from _shown(stage, stage.shown, hides=stage.question is not None)
-    if stage.question is None:
+    yield from _shown(stage, stage.shown, hides=question is not None)
+    if question is None or found is None:
         return
-    yield f'<div class="question">\n{_html(stage.question.prompt, lesson)}'
-    if stage.question.choices:
-        items = (f"<li>{_html(choice.text, lesson)}</li>\n" for choice in stage.question.choices)
+    yield f'<div class="question">\n{_html(question.prompt, lesson)}'
+    if question.choices:
+        items = (f"<li>{_html(choice.text, lesson)}</li>\n" for choice in question.choices)
         yield f"<ul>\n{''.join(items)}</ul>\n"
-    yield from _answer(stage, lesson)
-    yield "</div>\n"
-
-
-def _answer(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
-    found = answer_of(stage)
-    if stage.question is None or found is None:
-        return
-    for number, hint in enumerate(stage.question.hints, 1):
+    for number, hint in enumerate(question.hints, 1):
         yield f"<details><summary>Hint {number}</summary>\n{_html(hint, lesson)}</details>\n"
     yield f"<details><summary>Answer</summary>\n{_html(found.answer, lesson)}{_html(found.why, lesson)}"
     yield from _shown(stage, stage.revealed)
-    yield "</details>\n"
+    yield "</details>\n</div>\n"
 
 
 def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = False) -> Iterator[str]:

@@ -10,6 +10,7 @@ import re
 import shlex
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from shardcore.dataclasses import dataclass, replace
 from shardcore.model.finding import Depth
@@ -173,22 +174,14 @@ def parse(text: str, name: str) -> Lesson:
         raise LessonError("no steps found: a step begins with `## ` and its title", len(lines))
     if len(starts) > MOST_STEPS:
         raise LessonError(f"there are more than {MOST_STEPS} steps", starts[MOST_STEPS] + 1)
-    facts = _facts(lines[1 : starts[0]])
-    _check_facts(facts, lines)
+    given = _facts(lines[1 : starts[0]])
+    _check_facts(given, lines)
+    facts: dict[str, Any] = _FACTS | given
     stops = [*starts[1:], len(lines)]
     steps = tuple(_step(lines[start:stop], start + 1) for start, stop in zip(starts, stops, strict=True))
-    return Lesson(
-        name,
-        lines[0][2:].strip(),
-        facts.get("about", ""),
-        facts.get("format", ""),
-        facts.get("sample", ""),
-        facts.get("key", "typical"),
-        int(facts.get("minutes", "0")) or _minutes(steps),
-        steps,
-        needs=tuple(need.strip() for need in facts.get("needs", "").split(",") if need.strip()),
-        offsets=facts.get("offsets", ""),
-    )
+    minutes, needs = int(facts.pop("minutes")) or _minutes(steps), facts.pop("needs").split(",")
+    after = tuple(need.strip() for need in needs if need.strip())
+    return Lesson(name, lines[0][2:].strip(), minutes=minutes, steps=steps, needs=after, **facts)
 
 
 def _minutes(steps: tuple[LessonStep, ...]) -> int:
@@ -201,7 +194,7 @@ def _minutes(steps: tuple[LessonStep, ...]) -> int:
     return math.ceil(words / _WORDS_PER_MINUTE + _CLICK * clicks + len(questions) - clicks)
 
 
-_FACTS = ("about", "format", "sample", "key", "minutes", "needs", "offsets")
+_FACTS = dict.fromkeys(("about", "format", "sample", "needs", "offsets"), "") | {"key": "typical", "minutes": "0"}
 _NOTATIONS = ("decimal", "hexadecimal")
 
 

@@ -28,20 +28,7 @@ from shardcore.teaching.lessons.placeholders import LessonScene, NotHereError
 
 FRESH = "shardscope-lesson-"
 
-_WORDS = (
-    "shard",
-    "index",
-    "header",
-    "footer",
-    "offset",
-    "bucket",
-    "chunk",
-    "digest",
-    "slot",
-    "segment",
-    "range",
-    "key",
-)
+_TEXT = ("shard", "index", "header", "footer", "offset", "bucket", "chunk", "digest", "slot", "segment", "range", "key")
 _MOST_WORDS = 60
 _NAMES = range(2_000, 60_000)
 """Names of objects: numbers that are easy to divide on paper, because they may be keys."""
@@ -73,7 +60,7 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
     else:
         for number in random.sample(_NAMES, fresh.objects):
             # Begins with its number, because shards whose keys are hashes reject two objects with equal content.
-            words = " ".join(random.choices(_WORDS, k=random.randrange(1, _MOST_WORDS)))
+            words = " ".join(random.choices(_TEXT, k=random.randrange(1, _MOST_WORDS)))
             (inputs / str(number)).write_text(f"{number} {words}")
     out = folder / ("fresh" if fresh.folder else f"fresh{next(iter(found.suffixes), '')}")
     pack(found.name, f"{out}/" if fresh.folder else out, sorted(inputs.iterdir()), options=dict(fresh.options))

@@ -238,5 +238,4 @@ _OF_NODE: dict[str, Callable[[Node], object]] = {
     "start": lambda node: _Offset(node.span.start),
     "stop": lambda node: _Offset(node.span.stop),
     "size": lambda node: node.span.size,
-    "source": lambda node: node.span.source,
 }

@@ -14,7 +14,6 @@ from shardcore.formats.mdb.index import MdbIndex, WalkedSection
 from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_ENTRY, FILE_INFO, RECORD_SIZE, XORB, XORB_INFO, RecordKind
 from shardcore.formats.mdb.lookup import Matched, OtherHash, TableSearched
 from shardcore.model.span import Span
-from shardcore.model.text import plural
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, counts_of, share_of
 from shardcore.progress import Progress
 from shardcore.shards.trace import Compared, Fields
@@ -70,8 +69,8 @@ def loads(file: MdbFile) -> tuple[LoadSource, ...]:
     reads = 0 if file.index is not None else file.source.size
     return (
         LoadSource("keys", "Chunk hashes over the space of keys", reads, partial(_keys, file)),
-        LoadSource("xorbs", "Chunks in the xorbs", reads, partial(_xorbs, file)),
-        LoadSource("segments", "Segments of the files", reads, partial(_segments, file)),
+        LoadSource("xorbs", "Chunks in the xorbs", reads, partial(_counts, file, XORB)),
+        LoadSource("segments", "Segments of the files", reads, partial(_counts, file, FILE)),
     )
 
 
@@ -95,37 +94,37 @@ def _keys(file: MdbFile, progress: Progress) -> Load:
     )
 
 
-def _xorbs(file: MdbFile, progress: Progress) -> Load:
-    index = file.load(progress=progress)
-    section = index.xorbs
-    return Load(
+_COUNTED = {
+    XORB: (
         "Chunks in the xorbs",
-        "xorb",
         "chunk",
-        section.counts,
-        f"A xorb has up to {plural(MOST_CHUNKS, 'chunk')} or 64 MiB, whichever comes first.",
-        row_bounds=index.first_row(CHUNK) + section.bounds.astype(np.int64),
-        starts=section.start + RECORD_SIZE * section.headers,
-        stops=section.start + RECORD_SIZE * section.ends,
-        names=_labels(index, XORB),
-    )
-
-
-def _segments(file: MdbFile, progress: Progress) -> Load:
-    index = file.load(progress=progress)
-    section = index.files
-    return Load(
+        f"A xorb has up to {MOST_CHUNKS:,} chunks or 64 MiB, whichever comes first.",
+    ),
+    FILE: (
         "Segments of the files",
-        "file",
         "segment",
-        section.counts,
         "Each segment is a range of one xorb and costs one request when the file is fetched, so one per file is best.",
-        1.0,
+    ),
+}
+
+
+def _counts(file: MdbFile, kind: str, progress: Progress) -> Load:
+    index = file.load(progress=progress)
+    section, (title, thing, doc) = index.section(kind), _COUNTED[kind]
+    files = kind == FILE
+    rows = np.arange(len(section.headers) + 1) if files else index.first_row(CHUNK) + section.bounds
+    return Load(
+        title,
+        kind,
+        thing,
+        section.counts,
+        doc,
+        1.0 if files else None,
         "one per file",
-        row_bounds=np.arange(len(section.headers) + 1, dtype=np.int64),
+        row_bounds=rows.astype(np.int64),
         starts=section.start + RECORD_SIZE * section.headers,
         stops=section.start + RECORD_SIZE * section.ends,
-        names=_labels(index, FILE),
+        names=_labels(index, kind),
     )
 
 

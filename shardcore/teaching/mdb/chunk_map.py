@@ -16,9 +16,10 @@ from shardcore.errors import ExternalMissing
 from shardcore.formats.mdb.content import read_range
 from shardcore.formats.mdb.layout import FILE, XORB
 from shardcore.formats.mdb.objects import MdbObjects
-from shardcore.model.drawing import MOST_ITEMS, Band, Control, ControlKind, Drawing, Item, Ribbon, Ruler, Tone, chosen
+from shardcore.model.drawing import MOST_ITEMS, Band, Control, Drawing, Item, Ribbon, Ruler, Tone, chosen
 from shardcore.model.span import Span
 from shardcore.model.text import plural
+from shardcore.teaching import SceneSketch, slider
 from shardcore.teaching.mdb.scene import MdbScene, Sums
 
 USUAL_CHUNK = 64 * 1024
@@ -118,16 +119,13 @@ SHOWN = 13
 """Number of pieces drawn per ruler."""
 
 _CUTS_LEGEND = {Tone.DATA: "stored already", Tone.MISS: "new: must be stored"}
-_PLACE = Control("place", "Insert at (% of file)", ControlKind.SLIDER, 30, 0, 100, doc="Where to insert the 10 bytes.")
+_PLACE = slider("place", "Insert at (% of file)", 30, 100, "Where to insert the 10 bytes.")
 
 
-class CutsSketch:
+class CutsSketch(SceneSketch[MdbScene]):
     name = "cuts"
     title = "Insert 10 bytes"
-
-    def __init__(self, scene: MdbScene) -> None:
-        self._scene = scene
-        self._held: tuple[int, Cut | str] | None = None
+    _held: tuple[int, Cut | str] | None = None
 
     @property
     def controls(self) -> tuple[Control, ...]:
@@ -167,12 +165,8 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
     after, moved = cut.with_inserted(place, NEW)
     figures: list[Ruler] = []
     totals, left_out = [], 0
-    fixed = f"Fixed cuts, every {plural(rule.fixed, 'byte')}"
-    ways = (
-        ("fixed", fixed, rule.fixed_ends(size), rule.fixed_ends(len(after))),
-        ("content", "Cuts by content", cut.ends, moved),
-    )
-    for name, what, before, then in ways:
+    fixed = f"Fixed cuts, every {plural(rule.fixed, 'byte')}", rule.fixed_ends(size), rule.fixed_ends(len(after))
+    for name, (what, before, then) in (("fixed", fixed), ("content", ("Cuts by content", cut.ends, moved))):
         old = {cut.data[a:b] for a, b in pairwise((0, *before))}
         new = [after[a:b] not in old for a, b in pairwise((0, *then))]
         there = [False] * len(before)
@@ -180,8 +174,7 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
             items, start, stop, rest = _pieces(ends, misses, place, f"{name} {when}", int(when == "after"))
             if start <= place <= stop:
                 text = "10 bytes inserted here" if when == "before" else "+10"
-                doc = f"10 bytes are inserted at byte {place:,}."
-                items = (*items, Item(text, (), place, 0, Tone.PLAIN, doc))
+                items = (*items, Item(text, (), place, 0, doc=f"10 bytes are inserted at byte {place:,}."))
             figures.append(Ruler(f"{what}: {when}", start, max(stop, start + 1), items, "bytes"))
             left_out += rest
         new_bytes = sum(b - a for (a, b), miss in zip(pairwise((0, *then)), new, strict=True) if miss)
@@ -238,7 +231,7 @@ WHOLE = 12
 class XorbPart:
     """Neighbouring chunks `[first, last)` of one xorb, drawn side by side from `at` on.
 
-    `number` and `count` are -1 if the shard does not list the xorb; `size` is then estimated from the segments.
+    `number` and `count` are -1 if the shard does not list the xorb; its sizes are then estimated from the segments.
     `starts` has the start of each chunk relative to `at`, and the end of the last one.
     """
 
@@ -248,18 +241,19 @@ class XorbPart:
     first: int
     last: int
     at: int
-    size: int
     span: Span
-    starts: NDArray[np.int64] | None = field(compare=False)
+    starts: list[float] = field(compare=False)
 
     @property
     def listed(self) -> bool:
         return self.number >= 0
 
+    @property
+    def size(self) -> int:
+        return int(self.starts[-1])
+
     def place(self, chunk: int) -> float:
-        if self.starts is not None:
-            return self.at + int(self.starts[chunk - self.first])
-        return self.at + self.size * (chunk - self.first) / (self.last - self.first)
+        return self.at + self.starts[chunk - self.first]
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,10 +279,8 @@ def xorb_parts(scene: MdbScene, segments: Sequence[int]) -> list[XorbPart]:
     for number in segments:
         row = index.segments[number]
         if not index.segment_faults[number]:
-            first, last, size = (
-                int(row[name]) for name in ("chunk_index_start", "chunk_index_end", "unpacked_segment_bytes")
-            )
-            ranges.setdefault(row["cas_hash"].tobytes(), []).append((first, last, size))
+            numbers = int(row["chunk_index_start"]), int(row["chunk_index_end"]), int(row["unpacked_segment_bytes"])
+            ranges.setdefault(row["cas_hash"].tobytes(), []).append(numbers)
     parts: list[XorbPart] = []
     at = 0
     for xorb, used in ranges.items():
@@ -320,13 +312,14 @@ def _xorb_part(
     if number < 0:
         inside = [one for one in used if first <= one[0] and one[1] <= last]
         each = sum(size for _, _, size in inside) / max(sum(b - a for a, b, _ in inside), 1)
-        return XorbPart(xorb, -1, -1, first, last, at, round(each * (last - first)), Span("", 0, 0), None)
+        size, count = round(each * (last - first)), last - first
+        return XorbPart(xorb, -1, -1, first, last, at, Span("", 0, 0), [size * n / count for n in range(count + 1)])
     index = scene.index
     section, begin = index.xorbs, int(index.xorbs.bounds[number])
     sizes = index.chunks["unpacked_segment_bytes"][begin + first : begin + last].astype(np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    span = section.span(section.headers[number])
-    return XorbPart(xorb, number, int(section.counts[number]), first, last, at, int(starts[-1]), span, starts)
+    starts = [0, *np.cumsum(sizes).tolist()]
+    count, span = int(section.counts[number]), section.span(section.headers[number])
+    return XorbPart(xorb, number, count, first, last, at, span, starts)
 
 
 def chunk_runs(scene: MdbScene, parts: Sequence[XorbPart], most: int) -> list[ChunkRun]:
@@ -429,12 +422,9 @@ _LEGEND = {
 }
 
 
-class ChunkMapSketch:
+class ChunkMapSketch(SceneSketch[MdbScene]):
     name = "ribbons"
     title = "Chunk map"
-
-    def __init__(self, scene: MdbScene) -> None:
-        self._scene = scene
 
     @property
     def controls(self) -> tuple[Control, ...]:
@@ -536,10 +526,8 @@ def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
         doc = f"Chunk {chunks}: no file of this shard uses it."
         return Item(chunks, tuple(spans), piece.at, piece.size, Tone.EMPTY, doc, name)
     noun = "Chunk" if one else "Chunks"
-    files = len(set(scene.files_of(users).tolist()))
-    doc = (
-        f"{noun} {chunks}: {plural(piece.size, 'byte')}, in {plural(len(users), 'segment')} of {plural(files, 'file')}"
-    )
+    files = plural(len(set(scene.files_of(users).tolist())), "file")
+    doc = f"{noun} {chunks}: {plural(piece.size, 'byte')}, in {plural(len(users), 'segment')} of {files}"
     shared = len(users) > 1
     doc += "; stored once." if shared and piece.span else "."
     text = f"{chunks} ×{len(users)}" if shared else chunks

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import SIZE, to_text, truncated
 from shardcore.dataclasses import replace
 from shardcore.formats.mdb.layout import CHUNK, FILE, RECORD_SIZE, XORB, LookupTable, protect, section_name
-from shardcore.model.drawing import Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, chosen, window
+from shardcore.model.drawing import Drawing, Figure, Item, Link, Ruler, Table, Tone, window
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
-from shardcore.teaching import item_of
+from shardcore.teaching import SceneSketch, item_of
 from shardcore.teaching.mdb.scene import MdbScene
 
 _ROWS = 7
@@ -22,19 +22,14 @@ _ROWS = 7
 
 _COMPARED = {Tone.HIT: "match", Tone.MISS: "differs"}
 _WORD = 16  # digits per word of the hash
-_HITS = 14
 
 
-class HashLookupSketch:
+class HashLookupSketch(SceneSketch[MdbScene]):
     name = "entrance"
     title = "Hash lookup"
-    controls: tuple[Control, ...] = ()
-
-    def __init__(self, scene: MdbScene) -> None:
-        self._scene = scene
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        chosen(self.controls, values)
+        self.chosen(values)
         kind, raw = self._requested()
         if not raw:
             return Drawing(self.title, (), caption="This shard lists no files and no xorbs.")
@@ -84,17 +79,18 @@ class HashLookupSketch:
         index = self._scene.index
         row = int(index.rows_of(kind, np.frombuffer(raw, np.uint8).reshape(1, -1))[0])
         section = index.section(kind)
-        hits: list[Span] = []
+        records = section.entries if kind == CHUNK else section.headers
+        whole, compared = Span("", section.start, section.stop_byte), []
+        items = [item_of(plural(len(records), kind), whole, Tone.FAINT, "All records are compared.")]
         if row >= 0:
-            inside = row - index.first_row(kind)
-            record = int((section.entries if kind == CHUNK else section.headers)[inside])
-            hits = [section.span(record)]
-        whole = Span("", section.start, section.stop_byte)
-        count = len(section.entries if kind == CHUNK else section.headers)
-        drawing = _walk_drawing(kind, whole, hits, count)
-        compared = [_compare_figure(raw, raw, hit) for hit in hits]
-        figures = (_key_figure(raw), *(drawing.figures if whole.size else ()), *compared)
-        return Drawing("Hash lookup without a table", figures, (), drawing.caption, more=drawing.more)
+            hit = section.span(records[row - index.first_row(kind)])
+            number = (hit.start - whole.start) // RECORD_SIZE
+            items.append(item_of(f"record {number}", hit, Tone.HIT, "This record has the hash.", here=True))
+            compared.append(_compare_figure(raw, raw, hit))
+        ruler = Ruler("The section, from its first record on", whole.start, whole.stop, tuple(items), "bytes")
+        figures = (_key_figure(raw), *((ruler,) if whole.size else ()), *compared)
+        caption = "Without a table every record is read, up to the end mark."
+        return Drawing("Hash lookup without a table", figures, (), caption)
 
     def _place(self, table: LookupTable, number: int) -> Span | None:
         row = table.record.values(self._scene.index.table_rows(table.kind)[number])
@@ -112,9 +108,8 @@ def _key_figure(raw: bytes, name: str = "") -> Table:
     rest = f"{text[_WORD : 2 * _WORD]}…"
     number = grouped_digits(truncated(raw))
     row = (head, Item(rest, tone=Tone.FAINT, doc=f"The other 48 digits: {text[_WORD:]}."), Item(number))
-    return Table(
-        "The requested hash", ("first 16 digits: the table key", "other 48 digits", "the key as a number"), (row,)
-    )
+    headings = ("first 16 digits: the table key", "other 48 digits", "the key as a number")
+    return Table("The requested hash", headings, (row,))
 
 
 def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]], key: int, at: int) -> Table:
@@ -130,31 +125,24 @@ def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]],
         sign = "=" if hit else "<" if row["key"] < key else ">"
         cells = [
             Item(str(first + number), (span,), tone=tone, doc=f"Entry {first + number}.", here=bool(name)),
-            Item(
-                f"{row['key']:016x}",
-                (table.record.span("key", span.start),),
-                tone=tone,
-                doc="Its table key.",
-                name=name,
-            ),
+            _cell(table, "key", f"{row['key']:016x}", span, "Its table key.", tone, name),
             Item(sign, tone=Tone.HIT if hit else Tone.FAINT, doc="Compared with the requested key."),
-            Item(
-                str(row["index"]),
-                (table.record.span("index", span.start),),
-                tone=Tone.POINTER,
-                doc="The record it refers to.",
-            ),
+            _cell(table, "index", str(row["index"]), span, "The record it refers to."),
         ]
         if chunks:
-            cells.append(
-                Item(str(row["chunk"]), (table.record.span("chunk", span.start),), tone=Tone.POINTER, doc="The chunk.")
-            )
+            cells.append(_cell(table, "chunk", str(row["chunk"]), span, "The chunk."))
         lines.append(tuple(cells))
     headings = ("entry", "table key", "", "record", *(("chunk",) if chunks else ()))
     count = plural(table.count, "entry")
     which = f"{shown.start + first} to {shown.stop + first - 1} of " if len(shown) < table.count else ""
     title = f"The {table.kind} lookup table, sorted by key: {which}{count}"
     return Table(title, headings, tuple(lines))
+
+
+def _cell(
+    table: LookupTable, field: str, text: str, entry: Span, doc: str, tone: Tone = Tone.POINTER, name: str = ""
+) -> Item:
+    return Item(text, (table.record.span(field, entry.start),), tone=tone, doc=doc, name=name)
 
 
 def bisection_figure(table: LookupTable, first: int, keys: NDArray[np.uint64], key: int) -> Ruler:
@@ -183,14 +171,11 @@ def _compare_figure(raw: bytes, stored: bytes, place: Span, name: str = "") -> T
         part = slice(number * _WORD, (number + 1) * _WORD)
         span = Span("", place.start + 8 * number, place.start + 8 * number + 8)
         alike = wanted[part] == found[part]
-        doc = f"Digits {part.start + 1} to {part.stop} in the record: {'equal' if alike else 'different'}."
-        tone = Tone.HIT if alike else Tone.MISS
-        row = (
-            Item(f"{part.start + 1} to {part.stop}", tone=Tone.FAINT),
-            Item(wanted[part], tone=Tone.KEY, doc="The requested digits."),
-            Item(found[part], (span,), tone=tone, doc=doc, name=name if not number else ""),
-        )
-        rows.append(row)
+        tone, digits = Tone.HIT if alike else Tone.MISS, f"{part.start + 1} to {part.stop}"
+        doc = f"Digits {digits} in the record: {'equal' if alike else 'different'}."
+        ours = Item(wanted[part], tone=Tone.KEY, doc="The requested digits.")
+        theirs = Item(found[part], (span,), tone=tone, doc=doc, name=name if not number else "")
+        rows.append((Item(digits, tone=Tone.FAINT), ours, theirs))
     return Table("The whole hash, 16 digits at a time", ("digits", "requested", "in the record"), tuple(rows))
 
 
@@ -202,13 +187,3 @@ def _section_figure(kind: str, section: tuple[int, int], record: Span, text: str
     hit = item_of(text, record, Tone.HIT, doc, "record", here=True)
     title = f"The {section_name(kind)} section, records of {RECORD_SIZE} bytes"
     return Ruler(title, start, max(stop, start + 1), (whole, hit), "bytes")
-
-
-def _walk_drawing(kind: str, section: Span, hits: Sequence[Span], count: int) -> Drawing:
-    whole = item_of(plural(count, kind), section, Tone.FAINT, "All records are compared.")
-    numbered = [(hit, (hit.start - section.start) // RECORD_SIZE) for hit in hits[:_HITS]]
-    doc = "This record has the hash."
-    shown = [item_of(f"record {number}", hit, Tone.HIT, doc, here=True) for hit, number in numbered]
-    ruler = Ruler("The section, from its first record on", section.start, section.stop, (whole, *shown), "bytes")
-    caption = "Without a table every record is read, up to the end mark."
-    return Drawing("The walk", (ruler,), (), caption, more=len(hits) - len(shown))

@@ -14,7 +14,8 @@ from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import FILE
 from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
-from shardcore.model.drawing import Control, ControlKind
+from shardcore.model.drawing import Control
+from shardcore.teaching import slider
 
 AT_ONCE = 1 << 18
 """Size in bytes up to which a shard has controls before its first drawing."""
@@ -91,8 +92,7 @@ class MdbScene:
         last = known.counts[0] - 1
         if last < 1:
             return ()
-        doc = "File to draw, in record order."
-        return (Control(FILE, "File", ControlKind.SLIDER, self.number, 0, last, doc=doc, follows="row"),)
+        return (slider(FILE, "File", self.number, last, "File to draw, in record order.", follows="row"),)
 
     def ready_controls(self) -> tuple[Control, ...]:
         assert self.number >= 0

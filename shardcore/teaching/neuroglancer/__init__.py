@@ -4,41 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shardcore.formats.neuroglancer.file import REGION_SECTIONS, SHARD_INDEX, NeuroglancerFile, RegionKind
 from shardcore.formats.neuroglancer.folder import NeuroglancerDataSet
-from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
-from shardcore.formats.neuroglancer.lookup import KeyRouted, KeySearched, MeaningFound, MinishardLocated, ShardMissing
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, parse_key
-from shardcore.model.drawing import Drawing, StaticSketch
+from shardcore.model.drawing import StaticSketch
 from shardcore.model.section import Section
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, counts_of, share_of
 from shardcore.progress import Progress
-from shardcore.shards.trace import Fields
-from shardcore.teaching.neuroglancer.key_bits import (
-    BitsSketch,
-    OpenFiles,
-    cell_drawing,
-    cell_figure,
-    curve_figure,
-    hash_figure,
-    index_figure,
-    key_figure,
-    mixing_figure,
-    morton_figure,
-    route_drawing,
-)
+from shardcore.teaching.neuroglancer.key_bits import BitsSketch, OpenFiles, cell_drawing, route_drawing
+from shardcore.teaching.neuroglancer.key_bits import step_figures as step_figures
 
 if TYPE_CHECKING:
     from shardcore.formats.neuroglancer.origin import Origin
     from shardcore.model.drawing import Sketch
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.shard import Shard
-    from shardcore.shards.trace import Shown, Trace
+    from shardcore.shards.trace import Trace
 
 _NAMES = (
     (RegionKind.VALUE, Use.DATA, "values", "The stored values of the keys."),
@@ -134,34 +120,4 @@ def folder_sketches(data_set: DataSet, trace: Trace | None) -> tuple[Sketch, ...
 def _open_files(data_set: NeuroglancerDataSet) -> OpenFiles:
     names = [member.name for member in data_set.members] if data_set.listed else []
     opened = [name for name in names if data_set.is_open(name)]
-    return OpenFiles([data_set.file_of(name) for name in opened], data_set.listed and len(opened) == len(names))
-
-
-def step_drawing(fact: Any, title: str) -> Drawing | None:
-    return route_drawing(fact.origin.spec, fact.place, fact.there) if isinstance(fact, ShardMissing) else None
-
-
-def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
-    if isinstance(fact, KeyRouted):
-        return _route_figures(fact, title)
-    if isinstance(fact, MinishardLocated):
-        offsets = {"start_offset": fact.start - fact.base, "end_offset": fact.stop - fact.base}
-        return (Fields(SHARD_INDEX_ENTRY, fact.entry.start, offsets, relative=True),)
-    if isinstance(fact, KeySearched):
-        return (index_figure(fact, keys=title == "Keys", places=title != "Keys"),)
-    if isinstance(fact, MeaningFound) and fact.cell is not None and fact.space.grid is not None:
-        grid, curve = fact.space.grid, curve_figure(fact.cell, fact.space.grid)
-        figures = morton_figure(int(fact.ref.key or 0), grid), cell_figure(fact.cell, grid)
-        return figures if curve is None else (*figures, curve)
-    return ()
-
-
-def _route_figures(fact: KeyRouted, title: str) -> tuple[Shown, ...]:
-    spec, place = fact.spec, fact.place
-    if title == "Specification":
-        return (key_figure(spec, place, (fact.origin.place,) if fact.origin.place is not None else ()),)
-    if title == "Drop low bits":
-        return (key_figure(spec, place),)
-    if title == "Hash" and spec.hash != IDENTITY:
-        return (mixing_figure(place),)
-    return (hash_figure(spec, place),)
+    return [data_set.file_of(name) for name in opened], data_set.listed and len(opened) == len(names)

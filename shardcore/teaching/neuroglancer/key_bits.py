@@ -8,31 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from shardcore.dataclasses import dataclass, replace
+from shardcore.dataclasses import replace
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.layout import ENTRY_SIZE, WORDS, pair_span
-from shardcore.formats.neuroglancer.lookup import KeySearched, MinishardLocated, MinishardRead
+from shardcore.formats.neuroglancer.layout import ENTRY_SIZE, SHARD_INDEX_ENTRY, WORDS, pair_span
+from shardcore.formats.neuroglancer.lookup import (
+    KeyRouted,
+    KeySearched,
+    MeaningFound,
+    MinishardLocated,
+    MinishardRead,
+    ShardMissing,
+)
 from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners, decode, encode
 from shardcore.formats.neuroglancer.origin import Origin
 from shardcore.formats.neuroglancer.sharding import HASHES, IDENTITY, KeyLocation, Keys, ShardingSpec, mix
-from shardcore.model.drawing import (
-    Bits,
-    Cells,
-    Control,
-    ControlKind,
-    Drawing,
-    Figure,
-    Item,
-    Link,
-    Table,
-    Tone,
-    chosen,
-    window,
-)
+from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Item, Link, Table, Tone, chosen, window
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
 from shardcore.shards.cache import Once
+from shardcore.shards.trace import Fields, Shown
+from shardcore.teaching import choice, slider
 
 MOST_AXES = 10
 CURVE = 4
@@ -57,16 +53,14 @@ def key_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] =
 
 def hash_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
     shifted = f"key >> {spec.preshift_bits}" if spec.preshift_bits else "the key"
-    title = (
-        f"Hash of {shifted}: {'identity, the number itself' if spec.hash == IDENTITY else 'MurmurHash3 mixes all bits'}"
-    )
+    how = "identity, the number itself" if spec.hash == IDENTITY else "MurmurHash3 mixes all bits"
     items = _hash_fields(spec, 0, spans, "hash", grips=grips)
-    return Bits(title, CODE_BITS, place.hashed, tuple(item for item in items if _is_seen(item)))
+    return Bits(f"Hash of {shifted}: {how}", CODE_BITS, place.hashed, tuple(item for item in items if _is_seen(item)))
 
 
 def mixing_steps(number: int) -> list[tuple[str, str, int]]:
     """Return the steps of `murmur_low64`: name, formula, value; 32-bit arithmetic."""
-    low, high, length = number & 0xFFFFFFFF, number >> 32, 8
+    low, high = number & 0xFFFFFFFF, number >> 32
 
     def rotated(word: int, bits: int) -> int:
         return (word << bits | word >> (32 - bits)) & 0xFFFFFFFF
@@ -74,26 +68,18 @@ def mixing_steps(number: int) -> list[tuple[str, str, int]]:
     def mixed(word: int) -> int:
         return int(mix(np.array([word], np.uint32))[0])
 
-    a = low * 0x239B961B & 0xFFFFFFFF
-    b = high * 0xAB0E9789 & 0xFFFFFFFF
-    h1 = rotated(a, 15) * 0xAB0E9789 & 0xFFFFFFFF ^ length
-    h2 = rotated(b, 16) * 0x38B34AE5 & 0xFFFFFFFF ^ length
-    sum1 = (h1 + h2 + 2 * length) & 0xFFFFFFFF
-    sum2, sum3 = (h2 + sum1) & 0xFFFFFFFF, (length + sum1) & 0xFFFFFFFF
-    m1, m2, m3 = map(mixed, (sum1, sum2, sum3))
-    end = (m1 + m2 + 2 * m3) & 0xFFFFFFFF
     return [
-        ("a", "lower half · 0x239b961b", a),
-        ("h1", "(rotl(a, 15) · 0xab0e9789) xor 8", h1),
-        ("b", "upper half · 0xab0e9789", b),
-        ("h2", "(rotl(b, 16) · 0x38b34ae5) xor 8", h2),
-        ("s1", "h1 + h2 + 16", sum1),
-        ("s2", "h2 + s1", sum2),
-        ("s3", "8 + s1", sum3),
-        ("m1", "mix(s1)", m1),
-        ("m2", "mix(s2)", m2),
-        ("m3", "mix(s3)", m3),
-        ("h1 at the end", "m1 + m2 + 2 · m3", end),
+        ("a", "lower half · 0x239b961b", a := low * 0x239B961B & 0xFFFFFFFF),
+        ("h1", "(rotl(a, 15) · 0xab0e9789) xor 8", h1 := rotated(a, 15) * 0xAB0E9789 & 0xFFFFFFFF ^ 8),
+        ("b", "upper half · 0xab0e9789", b := high * 0xAB0E9789 & 0xFFFFFFFF),
+        ("h2", "(rotl(b, 16) · 0x38b34ae5) xor 8", h2 := rotated(b, 16) * 0x38B34AE5 & 0xFFFFFFFF ^ 8),
+        ("s1", "h1 + h2 + 16", s1 := (h1 + h2 + 16) & 0xFFFFFFFF),
+        ("s2", "h2 + s1", s2 := (h2 + s1) & 0xFFFFFFFF),
+        ("s3", "8 + s1", s3 := (8 + s1) & 0xFFFFFFFF),
+        ("m1", "mix(s1)", m1 := mixed(s1)),
+        ("m2", "mix(s2)", m2 := mixed(s2)),
+        ("m3", "mix(s3)", m3 := mixed(s3)),
+        ("h1 at the end", "m1 + m2 + 2 · m3", end := (m1 + m2 + 2 * m3) & 0xFFFFFFFF),
         ("h2 at the end", "m2 + h1 at the end", (m2 + end) & 0xFFFFFFFF),
     ]
 
@@ -213,35 +199,39 @@ def cell_drawing(key: int, grid: Sequence[int]) -> Drawing | None:
     return Drawing("Cell", (bits, replace(axes, rows=hidden), curve), caption=caption, more=len(letters) - count)
 
 
-def files_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
-    title = (
-        f"The shard bits are {place.shard}: {spec.shard_name(place.shard)} of {plural(spec.shards, 'possible file')}"
-    )
+def files_figure(spec: ShardingSpec, place: KeyLocation, loads: Mapping[int, int]) -> Cells:
+    """Return the files around that of the key, and of those with a known load their number of keys."""
+    shown, items = window(spec.shards, place.shard, FILES), []
+    for number in shown:
+        here, load = number == place.shard, loads.get(number)
+        if here or load is not None:
+            text = spec.shard_stem(number) if load is None else plural(load, "key")
+            tone, name = Tone.HIT if here else Tone.INDEX if load else Tone.EMPTY, "file here" if here else ""
+            items.append(Item(text, at=number, tone=tone, doc=f"File {number}.", name=name, here=here))
+    where = f"{spec.shard_name(place.shard)} of {plural(spec.shards, 'possible file')}"
+    title = f"The shard bits are {place.shard}: {where}"
     if not spec.shard_bits:
         title = f"No shard bits: there is one file, {spec.shard_name(0)}"
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
-def minishards_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
+def minishards_figure(
+    spec: ShardingSpec, place: KeyLocation, load_of: Callable[[int], tuple[int | None, str]], *, stored: bool
+) -> Cells:
+    """Return the minishards around that of the key; `load_of` gives number of keys, None if unknown, and damage."""
+    shown, items = window(spec.minishards, place.minishard, MINISHARDS), []
+    for number in shown:
+        here, (load, fault) = number == place.minishard, load_of(number)
+        text = "" if load is None else grouped_digits(load)
+        keys = "" if load is None else f": {plural(load, 'key')}"
+        tone = Tone.HIT if here else (Tone.FAINT if load is None else Tone.INDEX if load else Tone.EMPTY)
+        doc = f"Minishard {number}{keys}."
+        if fault:
+            text, tone, doc = "damaged", Tone.MISS, fault
+        spans, name = (pair_span(number),) if stored else (), "minishard here" if here else ""
+        items.append(Item(text, spans, number, tone=tone, doc=doc, name=name, here=here))
     title = f"{plural(spec.minishards, 'minishard')} in {spec.shard_name(place.shard)}: keys in each"
     return Cells(title, len(shown), tuple(items), first=shown.start)
-
-
-def file_item(number: int, load: int | None, *, here: bool) -> Item:
-    text = "" if load is None else plural(load, "key")
-    tone = Tone.HIT if here else (Tone.EMPTY if load == 0 else Tone.INDEX)
-    return Item(text, (), number, tone=tone, doc=f"File {number}.", name="file here" if here else "", here=here)
-
-
-def minishard_item(number: int, load: int | None, *, here: bool, span: Span | None = None, fault: str = "") -> Item:
-    """Return one minishard; `load` is its number of keys, None if unknown."""
-    text = "" if load is None else grouped_digits(load)
-    keys = "" if load is None else f": {plural(load, 'key')}"
-    tone = Tone.HIT if here else (Tone.FAINT if load is None else Tone.INDEX if load else Tone.EMPTY)
-    spans, name = () if span is None else (span,), "minishard here" if here else ""
-    if fault:
-        return Item("damaged", spans, number, tone=Tone.MISS, doc=fault, name=name, here=here)
-    return Item(text, spans, number, tone=tone, doc=f"Minishard {number}{keys}.", name=name, here=here)
 
 
 def columns_shown(searched: KeySearched) -> range:
@@ -254,26 +244,21 @@ def columns_shown(searched: KeySearched) -> range:
     return window(len(entries), at - most // 2 + 1, most)
 
 
-def keys_rows(searched: KeySearched, shown: range) -> list[tuple[Item, ...]]:
+def keys_rows(searched: KeySearched, shown: range) -> list[list[Item]]:
     """Return the stored id deltas of a minishard index, and their running sums."""
     ids, column = searched.read.entries.ids, searched.read.columns[0]
     first = [Item("chunk_ids", (column,), doc="First row of the index, as stored: each key minus the key before it.")]
     sums = [Item("key = sum", doc="Computed by readers: the key before it plus the difference.")]
     for stage, number in enumerate(shown, 1):
-        before = int(ids[number - 1]) if number else 0
-        key = int(ids[number])
+        key, before = int(ids[number]), int(ids[number - 1]) if number else 0
         difference = (key - before) % (1 << CODE_BITS)
-        stored, doc = (_word(column, number),), f"Stored: {difference}."
-        first.append(Item(f"+{difference}", stored, tone=Tone.KEY, doc=doc, name=f"id {number}"))
-        doc = f"{before} + {difference} = {key}" if number else f"The first key, {key}"
-        found = len(searched.found) > 0 and number == searched.at
-        tone = Tone.HIT if found else Tone.PLAIN
-        name = "found" if found else ""
-        sums.append(Item(str(key), tone=tone, doc=f"{doc}.", name=name, here=found, stage=stage))
-    return [tuple(first), tuple(sums)]
+        first.append(_stored_item(column, number, difference, Tone.KEY, "id"))
+        doc = f"{before} + {difference} = {key}." if number else f"The first key, {key}."
+        sums.append(_sum_item(searched, number, key, doc, "found", stage))
+    return [first, sums]
 
 
-def places_rows(searched: KeySearched, shown: range) -> list[tuple[Item, ...]]:
+def places_rows(searched: KeySearched, shown: range) -> list[list[Item]]:
     entries, base = searched.read.entries, searched.read.located.base
     _, offsets, lengths = searched.read.columns
     gaps = [Item("offsets", (offsets,), doc="Second row of the index, as stored: the gap before each value.")]
@@ -283,15 +268,22 @@ def places_rows(searched: KeySearched, shown: range) -> list[tuple[Item, ...]]:
         before = int(entries.starts[number - 1]) + int(entries.sizes[number - 1]) if number else base
         start, size = int(entries.starts[number]), int(entries.sizes[number])
         gap = (start - before) % (1 << CODE_BITS)
-        found = len(searched.found) > 0 and number == searched.at
-        stored, doc = (_word(offsets, number),), f"Stored: {gap}."
-        gaps.append(Item(f"+{gap}", stored, tone=Tone.POINTER, doc=doc, name=f"gap {number}"))
-        sum_text = f"{before} + {gap} = {start}."
-        tone, name = Tone.HIT if found else Tone.PLAIN, "start" if found else ""
-        starts.append(Item(str(start), tone=tone, doc=sum_text, name=name, here=found, stage=stage))
-        doc = f"{plural(size, 'byte')}: the value ends at byte {start + size:#x}."
-        sizes.append(Item(str(size), (_word(lengths, number),), tone=Tone.SIZE, doc=doc, here=found))
-    return [tuple(gaps), tuple(starts), tuple(sizes)]
+        gaps.append(_stored_item(offsets, number, gap, Tone.POINTER, "gap"))
+        starts.append(_sum_item(searched, number, start, f"{before} + {gap} = {start}.", "start", stage))
+        doc, here = f"{plural(size, 'byte')}: the value ends at byte {start + size:#x}.", _is_found(searched, number)
+        sizes.append(Item(str(size), (_word(lengths, number),), tone=Tone.SIZE, doc=doc, here=here))
+    return [gaps, starts, sizes]
+
+
+def _stored_item(column: Span, number: int, difference: int, tone: Tone, name: str) -> Item:
+    doc = f"Stored: {difference}."
+    return Item(f"+{difference}", (_word(column, number),), tone=tone, doc=doc, name=f"{name} {number}")
+
+
+def _sum_item(searched: KeySearched, number: int, value: int, doc: str, name: str, stage: int) -> Item:
+    if not _is_found(searched, number):
+        return Item(str(value), doc=doc, stage=stage)
+    return Item(str(value), tone=Tone.HIT, doc=doc, name=name, here=True, stage=stage)
 
 
 def index_figure(searched: KeySearched, *, keys: bool = True, places: bool = True) -> Table:
@@ -302,7 +294,11 @@ def index_figure(searched: KeySearched, *, keys: bool = True, places: bool = Tru
     if 0 < len(shown) < count:
         part = f"entries {shown.start} to {shown.stop - 1} of {count}"
     title = f"Minishard index: {part}, with running sums"
-    return Table(title, ("entry", *map(str, shown)), tuple(rows))
+    return Table(title, ("entry", *map(str, shown)), tuple(map(tuple, rows)))
+
+
+def _is_found(searched: KeySearched, number: int) -> bool:
+    return len(searched.found) > 0 and number == searched.at
 
 
 def _word(row: Span, number: int) -> Span:
@@ -346,30 +342,15 @@ MOVED_KEYS = 100_000
 
 NEIGHBOURS = 8
 _SOUGHT = 4096
-_HIGHEST = {"preshift_bits": 63, "minishard_bits": 32, "shard_bits": 32}
-_LABELS = {"preshift_bits": "Dropped bits", "minishard_bits": "Minishard bits", "shard_bits": "Shard bits"}
-_DOCS = {
-    "preshift_bits": "preshift_bits: low bits of the key that are dropped, so that neighbours stay together.",
-    "minishard_bits": "minishard_bits: bits of the hash that select the minishard in a file.",
-    "shard_bits": "shard_bits: bits of the hash that select the file.",
+_SLIDERS = {
+    "preshift_bits": ("Dropped bits", 63, "low bits of the key that are dropped, so that neighbours stay together."),
+    "minishard_bits": ("Minishard bits", 32, "bits of the hash that select the minishard in a file."),
+    "shard_bits": ("Shard bits", 32, "bits of the hash that select the file."),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class OpenFiles:
-    """The open shards of a key space; `all` is True if these are all of its shards."""
-
-    files: Sequence[NeuroglancerFile] = ()
-    all: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CachedKeys:
-    """Keys in memory: the first keys, the number of keys, and True if these are all keys of the data set."""
-
-    ids: Keys
-    count: int
-    complete: bool
+OpenFiles = tuple[Sequence[NeuroglancerFile], bool]
+"""Open shards of a key space, and True if these are all of its shards."""
 
 
 class BitsSketch:
@@ -394,16 +375,13 @@ class BitsSketch:
         self._given = key
         self._opened = file
         self._first: Once[int] = Once()
-        spec = origin.spec
-        numbers = {name: getattr(spec, name) for name in _LABELS}
-        self._highest = {name: max(value, _HIGHEST[name]) for name, value in numbers.items()}
-        sliders = [
-            Control(name, _LABELS[name], ControlKind.SLIDER, value, 0, self._highest[name], doc=_DOCS[name])
-            for name, value in numbers.items()
-        ]
+        sliders = (
+            slider(name, label, value, max(value, high), f"{name}: {doc}")
+            for name, (label, high, doc) in _SLIDERS.items()
+            for value in [getattr(origin.spec, name)]
+        )
         doc = "identity uses the key itself; MurmurHash3 spreads neighbouring keys over all minishards."
-        hashes = Control("hash", "Hash", ControlKind.CHOICE, spec.hash, choices=HASHES, doc=doc)
-        self.controls: tuple[Control, ...] = (*sliders, hashes)
+        self.controls = (*sliders, choice("hash", "Hash", origin.spec.hash, HASHES, doc))
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         spec = self._chosen(values)
@@ -429,7 +407,9 @@ class BitsSketch:
         """Add the figures for the real specification; return the number of omitted entries, and the caption."""
         file = self._file
         here = file is not None and file.number in (None, place.shard)
-        figures.append(self._files(spec, place, here=here))
+        tables = [(file.number, file.levels.known_table) for file in self._open_files()[0]]
+        loads = {number: len(table.entries) for number, table in tables if number is not None and table is not None}
+        figures.append(files_figure(spec, place, loads))
         rule = chosen_text(spec)
         if file is None or not here:
             return 0, f"{rule} The key belongs in {spec.shard_name(place.shard)}, so it is not in this file."
@@ -439,14 +419,12 @@ class BitsSketch:
             listed = self._minishard_of(place)
         except FormatError as error:
             fault = error.message
-        shown = window(spec.minishards, place.minishard, MINISHARDS)
-        load = len(listed.read.entries) if listed is not None else 0
-        items = []
-        for number in shown:
-            here = number == place.minishard
-            keys, damage = (load, fault) if here else self._known_load(file, number)
-            items.append(minishard_item(number, keys, here=here, span=pair_span(number), fault=damage))
-        figures.append(minishards_figure(spec, place, items, shown))
+        mine = len(listed.read.entries) if listed is not None else 0, fault
+
+        def load_of(number: int) -> tuple[int | None, str]:
+            return mine if number == place.minishard else self._known_load(file, number)
+
+        figures.append(minishards_figure(spec, place, load_of, stored=True))
         if listed is None or not len(listed.read.entries):
             end = f"The minishard is damaged: {fault}." if fault else "The minishard is empty: key not found."
             return 0, f"{rule} {end}"
@@ -459,18 +437,6 @@ class BitsSketch:
         )
         listing = f"The minishard stores its keys as differences: {end}."
         return len(listed.read.entries) - len(table.headings) + 1, f"{rule} {listing}"
-
-    def _files(self, spec: ShardingSpec, place: KeyLocation, *, here: bool) -> Figure:
-        tables = [(file.number, file.levels.known_table) for file in self._open_files().files]
-        loads = {number: len(table.entries) for number, table in tables if number is not None and table is not None}
-        shown = window(spec.shards, place.shard, FILES)
-        items = []
-        for number in shown:
-            load, mine = loads.get(number), number == place.shard
-            if mine or load is not None:
-                item = file_item(number, load, here=mine)
-                items.append(replace(item, text=spec.shard_stem(number)) if load is None else item)
-        return files_figure(spec, place, items, shown)
 
     @staticmethod
     def _known_load(file: NeuroglancerFile, number: int) -> tuple[int | None, str]:
@@ -504,19 +470,16 @@ class BitsSketch:
 
     def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
         """Add the figures of the cached keys with a changed specification; return the same as `_stored_spec`."""
-        known = self._cached_keys()
-        moved = known.ids
+        moved, count, complete = self._cached_keys()
         minishards, shards = spec.place_many(moved)
-        files = window(spec.shards, place.shard, FILES)
-        shown = window(spec.minishards, place.minishard, MINISHARDS)
         own = minishards[shards == np.uint64(place.shard)]
+        files = window(spec.shards, place.shard, FILES)
+        loads = {one: int(np.count_nonzero(shards == np.uint64(one))) for one in files}
 
-        def count(numbers: Keys, one: int) -> int:
-            return int(np.count_nonzero(numbers == np.uint64(one)))
+        def load_of(number: int) -> tuple[int, str]:
+            return int(np.count_nonzero(own == np.uint64(number))), ""
 
-        file_items = [file_item(one, count(shards, one), here=one == place.shard) for one in files]
-        items = [minishard_item(one, count(own, one), here=one == place.minishard) for one in shown]
-        figures += [files_figure(spec, place, file_items, files), minishards_figure(spec, place, items, shown)]
+        figures += [files_figure(spec, place, loads), minishards_figure(spec, place, load_of, stored=False)]
         together = moved[(shards == np.uint64(place.shard)) & (minishards == np.uint64(place.minishard))]
         neighbours = np.sort(together)
         figures.append(_neighbours_figure(neighbours.tolist()[:NEIGHBOURS], place))
@@ -524,10 +487,8 @@ class BitsSketch:
         used, counts = np.unique(shards << above | minishards, return_counts=True)
         # Sorted by file, so each change of the file number starts a new file.
         files_used = int(np.count_nonzero(np.diff(used >> above))) + 1 if spec.shard_bits else 1
-        bound = f" Only the first {MOVED_KEYS:,} of {plural(known.count, 'key')} are counted." * (
-            known.count > len(moved)
-        )
-        partly = "" if known.complete else " Only loaded keys are counted; load the index to count all."
+        bound = f" Only the first {MOVED_KEYS:,} of {plural(count, 'key')} are counted." if count > len(moved) else ""
+        partly = "" if complete else " Only loaded keys are counted; load the index to count all."
         fullest = plural(counts.max(), "key") if len(counts) else "no key"
         if self._file is None:
             name = spec.shard_name(place.shard)
@@ -537,28 +498,28 @@ class BitsSketch:
         caption = f"{result}{bound}{partly}"
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 
-    def _cached_keys(self) -> CachedKeys:
-        """Return the keys in memory; if no index is loaded, the keys of the minishard of the drawn key."""
-        opened = self._open_files()
-        tables = [file.levels.known_table for file in opened.files]
+    def _cached_keys(self) -> tuple[Keys, int, bool]:
+        """Return the first keys in memory (without an index: of one minishard), their number, and if these are all."""
+        opened, all_files = self._open_files()
+        tables = [file.levels.known_table for file in opened]
         known = [table.entries.ids for table in tables if table is not None]
         if count := sum(map(len, known)):
             # Only as many files as give this number of keys, because a data set may have thousands open.
             ends = accumulate(map(len, known), initial=0)
             first = [ids[: MOVED_KEYS - end] for ids, end in zip(known, ends, strict=False) if end < MOVED_KEYS]
-            return CachedKeys(np.concatenate(first), count, opened.all and len(known) == len(tables))
+            return np.concatenate(first), count, all_files and len(known) == len(tables)
         try:
             listed = self._minishard_of(self._origin.spec.place(self._key()))
         except FormatError:
             listed = None
         ids = listed.read.entries.ids if listed is not None else np.array([self._key()], np.uint64)
-        return CachedKeys(ids[:MOVED_KEYS], len(ids), False)
+        return ids[:MOVED_KEYS], len(ids), False
 
     def _open_files(self) -> OpenFiles:
         if self._beside is not None:
             return self._beside()
         file = self._file
-        return OpenFiles((file,) if file is not None else (), True)
+        return (file,) if file is not None else (), True
 
     # --- the key and the numbers -------------------------------------------------------------------------------------
 
@@ -604,3 +565,34 @@ def _neighbours_figure(keys: list[int], place: KeyLocation) -> Table:
         rows.append((Item(f"+{key - before}"), Item(str(key), tone=Tone.HIT if here else Tone.PLAIN, here=here)))
     title = f"Keys that would share minishard {place.minishard} of file {grouped_digits(place.shard)}"
     return Table(title, ("difference from the key before", "key (running sum)"), tuple(rows))
+
+
+# --- steps of a lookup ---
+
+
+def step_figures(fact: Any, title: str) -> Drawing | tuple[Shown, ...]:
+    if isinstance(fact, ShardMissing):
+        return route_drawing(fact.origin.spec, fact.place, fact.there)
+    if isinstance(fact, KeyRouted):
+        return _route_figures(fact, title)
+    if isinstance(fact, MinishardLocated):
+        offsets = {"start_offset": fact.start - fact.base, "end_offset": fact.stop - fact.base}
+        return (Fields(SHARD_INDEX_ENTRY, fact.entry.start, offsets, relative=True),)
+    if isinstance(fact, KeySearched):
+        return (index_figure(fact, keys=title == "Keys", places=title != "Keys"),)
+    if isinstance(fact, MeaningFound) and fact.cell is not None and fact.space.grid is not None:
+        grid, curve = fact.space.grid, curve_figure(fact.cell, fact.space.grid)
+        figures = morton_figure(int(fact.ref.key or 0), grid), cell_figure(fact.cell, grid)
+        return figures if curve is None else (*figures, curve)
+    return ()
+
+
+def _route_figures(fact: KeyRouted, title: str) -> tuple[Shown, ...]:
+    spec, place = fact.spec, fact.place
+    if title == "Specification":
+        return (key_figure(spec, place, (fact.origin.place,) if fact.origin.place is not None else ()),)
+    if title == "Drop low bits":
+        return (key_figure(spec, place),)
+    if title == "Hash" and spec.hash != IDENTITY:
+        return (mixing_figure(place),)
+    return (hash_figure(spec, place),)

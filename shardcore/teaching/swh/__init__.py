@@ -18,7 +18,7 @@ from shardcore.model.text import plural
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, counts_of, share_of
 from shardcore.progress import Progress
 from shardcore.shards.trace import Compared as ComparedBytes
-from shardcore.shards.trace import Fields, Shown
+from shardcore.shards.trace import Fields
 from shardcore.teaching.swh.displacement import DisplacementSketch, KeyScene, displacement_drawing, location_drawing
 from shardcore.teaching.swh.slot_placement import SlotPlacementSketch, slot_drawing
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shardcore.formats.swh.folder import SwhDataSet
     from shardcore.formats.swh.shard import SwhShard
     from shardcore.model.drawing import Drawing, Sketch
-    from shardcore.shards.trace import Trace
+    from shardcore.shards.trace import Shown, Trace
 
 
 def shares(file: SwhFile) -> tuple[Share, ...]:
@@ -57,11 +57,9 @@ def _index(file: SwhFile, order: SlotOrder) -> list[Share]:
         return [used, rest]
     # Unused slots and slots of deleted objects look alike; only their numbers are known.
     doc = f"{plural(slots - live, 'slot')} without an object, of which {deleted:,} had one before its deletion."
-    gone = replace(
-        rest, use=Use.DEAD, name="slots of deleted objects", size=deleted * SLOT.size, stretches=deleted, doc=doc
-    )
-    left = rest.size - gone.size
-    return [used, gone, replace(rest, size=left, stretches=left // SLOT.size)]
+    size, name = deleted * SLOT.size, "slots of deleted objects"
+    gone = replace(rest, use=Use.DEAD, name=name, size=size, stretches=deleted, doc=doc)
+    return [used, gone, replace(rest, size=rest.size - size, stretches=(rest.size - size) // SLOT.size)]
 
 
 def loads(file: SwhFile) -> tuple[LoadSource, ...]:
@@ -130,15 +128,11 @@ def _sketches(scene: KeyScene) -> tuple[Sketch, ...]:
     return SlotPlacementSketch(scene), DisplacementSketch(scene)
 
 
-def step_drawing(fact: Any, title: str) -> Drawing | None:
+def step_figures(fact: Any, title: str) -> Drawing | tuple[Shown, ...]:
     if isinstance(fact, DisplacementLocated):
         return location_drawing(fact)
     if isinstance(fact, KeyPlaced):
         return slot_drawing(fact) if title == "The slot" else displacement_drawing(fact)
-    return None
-
-
-def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
     if isinstance(fact, Begun) and title == "Is this a shard?":
         return (Fields(HEADER, 0, fact.header),)
     if isinstance(fact, KeyCompared) and title == "Is it really this key?":

@@ -16,14 +16,14 @@ from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import FormatError
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.file import SwhFile, key_bytes
-from shardcore.formats.swh.hash_section import ONES_PER_ENTRY, HashLayout, byte_range
+from shardcore.formats.swh.hash_section import ONES_PER_ENTRY, Decoded, byte_range
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY
-from shardcore.formats.swh.lookup import DisplacementLocated, KeyPlaced, place_key
-from shardcore.model.drawing import Bits, Cells, Control, Drawing, Figure, Item, Link, Table, Tone, window
-from shardcore.model.objects import State
+from shardcore.formats.swh.lookup import DisplacementLocated, Hashed, KeyPlaced, place_key
+from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Item, Link, Table, Tone, window
 from shardcore.model.span import Span
 from shardcore.model.text import plural
 from shardcore.shards.trace import Trace
+from shardcore.teaching import SceneSketch, last_fact
 
 I64 = NDArray[np.int64]
 
@@ -34,20 +34,13 @@ _FEW_SLOTS, _SOUGHT = 64, 4096
 """Number of slots searched for a first key: at first, and then if none of them has a key."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AllKeys:
-    """All keys of a small shard with their hashes, one row per live slot; `holder` has the row of each slot, or -1."""
-
-    slots: I64
-    keys: NDArray[np.uint8]
-    buckets: I64
-    firsts: I64
-    steps: I64
-    holder: I64
-
-    def of_bucket(self, bucket: int) -> list[int]:
-        found: list[int] = np.flatnonzero(self.buckets == bucket).tolist()
-        return found
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    key: bytes
+    bucket: int
+    first: int
+    step: int
+    slot: int
 
 
 class KeyScene:
@@ -70,42 +63,38 @@ class KeyScene:
     @property
     def displacement(self) -> int | None:
         """Displacement of the key's bucket; None if it has not been read yet."""
-        placed = self.__dict__.get("placed") or self._looked_up()
+        placed = self.__dict__.get("placed") or last_fact(self._trace, KeyPlaced)
         return placed.displacement if placed is not None else None
 
     @cached_property
     def placed(self) -> KeyPlaced | None:
         """The key with its slot; None for a shard without objects."""
-        if (placed := self._looked_up()) is not None:
+        if (placed := last_fact(self._trace, KeyPlaced)) is not None:
             return placed
         key = self._first_key() if self._trace is None else key_bytes(self._trace.key)
         file = self.file
         return None if key is None else place_key(file.hash_reader(file.source), file.hashing(), key)
 
     @cached_property
-    def all_keys(self) -> AllKeys | None:
+    def all_keys(self) -> list[StoredKey] | None:
         if not self.few:
             return None
         file, hashing = self.file, self.file.hashing()
-        rows = file.slots(0, file.layout.slots)
-        slots = np.flatnonzero(file.layout.states(rows["offset"]) == State.LIVE).astype(np.int64)
-        keys = np.ascontiguousarray(rows["key"][slots]).view(np.uint8).reshape(-1, chd.KEY_SIZE)
-        buckets, firsts, steps = chd.place(*chd.jenkins(keys, hashing.seed), hashing.buckets, hashing.slots)
-        holder = np.full(file.layout.slots, -1, np.int64)
-        holder[slots] = np.arange(len(slots))
-        return AllKeys(slots, keys, buckets, firsts, steps, holder)
+        live = file.live_keys(0, file.slots(0, file.layout.slots))
+        keys = np.frombuffer(b"".join(key for _, key in live), np.uint8).reshape(-1, chd.KEY_SIZE)
+        hashes = zip(*chd.place(*chd.jenkins(keys, hashing.seed), hashing.buckets, hashing.slots), strict=True)
+        found = zip(live, hashes, strict=True)
+        return [
+            StoredKey(key, int(bucket), int(first), int(step), slot) for (slot, key), (bucket, first, step) in found
+        ]
 
     @property
-    def displacements(self) -> chd.U32 | None:
-        """Displacements of all buckets; None if the shard has too many keys or the hash function is damaged."""
+    def function(self) -> Decoded | None:
+        """Values of all buckets; None if the shard has too many keys or the hash function is damaged."""
         try:
-            return self.file.function()[1].displacements if self.few else None
+            return self.file.function()[1] if self.few else None
         except FormatError:
             return None
-
-    def _looked_up(self) -> KeyPlaced | None:
-        steps = self._trace.steps if self._trace is not None else ()
-        return next((fact for _, fact in (step.fact for step in reversed(steps)) if isinstance(fact, KeyPlaced)), None)
 
     def _first_key(self) -> bytes | None:
         """Return the key of the first object written, or of the first live slot before the index is loaded, or None."""
@@ -127,11 +116,29 @@ _MOST_BITS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class PackedValue:
+class ValueEnd:
+    """End of the value of a bucket, by its one-bit and low bits: the bucket of the key (`own`), or the one before."""
+
     bucket: int
-    start: int
-    length: int
-    displacement: int
+    position: int
+    low: int
+    stop: int
+    own: bool
+
+    @property
+    def tone(self) -> Tone:
+        return Tone.HIT if self.own else Tone.KEY
+
+    def name(self, what: str) -> str:
+        return what if self.own else f"{what} before"
+
+
+def value_ends(located: DisplacementLocated) -> list[ValueEnd]:
+    """Return the end of the value, and that of the bucket before if there is one, where the value begins."""
+    bucket, stop = located.hashed.bucket, located.start + located.length
+    before = ValueEnd(bucket - 1, located.positions[0], located.lows[0], located.start, False)
+    own = ValueEnd(bucket, located.positions[1], located.lows[1], stop, True)
+    return [own, before] if bucket else [own]
 
 
 def directory_figure(located: DisplacementLocated) -> Cells:
@@ -159,60 +166,44 @@ def unary_figure(located: DisplacementLocated) -> Bits | None:
     first = max(min(first, own // 8 + 1 - _ROW // 8), at)
     last = min(max(first + _ROW // 8, own // 8 + 1), at + len(data), first + _MOST_BITS // 8)
     value = int.from_bytes(data[first - at : last - at], "little")
-    hashing, bucket = located.hashed.hashing, located.hashed.bucket
-    items = [_one_bit(hashing, bucket, own, 8 * first, Tone.HIT)]
-    if before >= 8 * first:
-        items.append(_one_bit(hashing, bucket - 1, before, 8 * first, Tone.KEY))
+    hashing, items = located.hashed.hashing, []
+    for one in value_ends(located):
+        if (at := one.position - 8 * first) >= 0:
+            place = (hashing.where("unary bits", one.position // 8, one.position // 8 + 1),)
+            zeros = f"each of the {one.position - one.bucket} zeros before it stands for {1 << hashing.low_width} bits"
+            doc = f"One-bit {one.bucket} is at bit {one.position}; {zeros} of the value store."
+            items.append(Item(str(one.bucket), place, at, 1, one.tone, doc, one.name("one-bit"), one.own))
     title = f"2 · Unary bits {8 * first} to {8 * last - 1}, from the right: a one-bit per bucket"
     return Bits(title, 8 * (last - first), value, tuple(items))
 
 
-def _one_bit(hashing: HashLayout, bucket: int, position: int, base: int, tone: Tone) -> Item:
-    place, own = (hashing.where("unary bits", position // 8, position // 8 + 1),), tone is Tone.HIT
-    zeros = f"each of the {position - bucket} zeros before it stands for {1 << hashing.low_width} bits"
-    doc = f"One-bit {bucket} is at bit {position}; {zeros} of the value store."
-    return Item(str(bucket), place, position - base, 1, tone, doc, "one-bit" if own else "one-bit before", own)
-
-
 def low_figure(located: DisplacementLocated) -> Bits:
-    hashing, bucket = located.hashed.hashing, located.hashed.bucket
-    r = hashing.low_width
-    items = [_low_item(hashing, bucket, r if bucket else 0, located.lows[1], Tone.HIT)]
-    value = located.lows[1]
-    if bucket:
-        items.append(_low_item(hashing, bucket - 1, 0, located.lows[0], Tone.KEY))
-        value = located.lows[0] | located.lows[1] << r
+    hashing, r = located.hashed.hashing, located.hashed.hashing.low_width
+    items, value, ends = [], 0, value_ends(located)
+    for one in ends:
+        at = r if one.own and len(ends) > 1 else 0
+        place = (hashing.where("low bits", *byte_range(one.bucket * r, r)),)
+        doc = f"The low bits of bucket {one.bucket} are {one.low}."
+        items.append(Item(str(one.bucket), place, at, r, one.tone, doc, one.name("low"), one.own))
+        value |= one.low << at
     title = f"3 · Low bits: {plural(r, 'bit')} per bucket"
     return Bits(title, r * len(items), value, tuple(items))
 
 
-def _low_item(hashing: HashLayout, bucket: int, at: int, low: int, tone: Tone) -> Item:
-    width, own = hashing.low_width, tone is Tone.HIT
-    place = (hashing.where("low bits", *byte_range(bucket * width, width)),)
-    doc = f"The low bits of bucket {bucket} are {low}."
-    return Item(str(bucket), place, at, width, tone, doc, "low" if own else "low before", own)
-
-
 def ends_figure(located: DisplacementLocated) -> Table:
-    r, bucket = located.hashed.hashing.low_width, located.hashed.bucket
-    stop = located.start + located.length
-    rows = [_end_row(bucket, located.positions[1], located.lows[1], r, stop)]
-    if bucket:
-        rows.insert(0, _end_row(bucket - 1, located.positions[0], located.lows[0], r, located.start, "before"))
-    headings = ("bucket", "its one-bit at", "zeros before (high)", "low", f"value ends: high × {1 << r} + low")
-    return Table("4 · Ends of the values", headings, tuple(rows))
-
-
-def _end_row(bucket: int, position: int, low: int, r: int, end: int, which: str = "") -> tuple[Item, ...]:
-    high = position - bucket
-    tone = Tone.KEY if which else Tone.HIT
-    return (
-        Item(str(bucket), here=not which),
-        Item(f"bit {position}", name=f"one {which}".strip()),
-        Item(f"{position} - {bucket} = {high}"),
-        Item(str(low), name=f"part {which}".strip()),
-        Item(f"{high} × {1 << r} + {low} = {end}", name=f"end {which}".strip(), tone=tone),
+    high = 1 << located.hashed.hashing.low_width
+    rows = tuple(
+        (
+            Item(str(one.bucket), here=one.own),
+            Item(f"bit {one.position}", name=one.name("one")),
+            Item(f"{one.position} - {one.bucket} = {one.position - one.bucket}"),
+            Item(str(one.low), name=one.name("part")),
+            Item(f"{one.position - one.bucket} × {high} + {one.low} = {one.stop}", name=one.name("end"), tone=one.tone),
+        )
+        for one in reversed(value_ends(located))
     )
+    headings = ("bucket", "its one-bit at", "zeros before (high)", "low", f"value ends: high × {high} + low")
+    return Table("4 · Ends of the values", headings, rows)
 
 
 def _value_item(located: DisplacementLocated, at: int, spans: tuple[Span, ...]) -> Item:
@@ -225,20 +216,6 @@ def _no_bits(located: DisplacementLocated, title: str) -> Table:
     whose = replace(_value_item(located, 0, ()), size=1, tone=Tone.PLAIN, name="")
     row = (whose, Item("no bits: d = 0", name="value", tone=Tone.HIT))
     return Table(f"{title}: this value takes no bits", ("whose", "its bits"), (row,))
-
-
-def store_figure(located: DisplacementLocated, first: int, data: bytes, beside: list[PackedValue]) -> Figure:
-    """Return the bits of the value store around the value."""
-    if not located.length:
-        return _no_bits(located, "5 · Value store")
-    items = [_value_item(located, located.start - 8 * first, (value_span(located),))]
-    for value in beside:
-        span = located.hashed.hashing.where("value store", *byte_range(value.start, value.length))
-        doc = f"The value of bucket {value.bucket}: its displacement is {value.displacement}."
-        items.append(Item(str(value.bucket), (span,), value.start - 8 * first, value.length, Tone.FAINT, doc))
-    bits = f"bits {8 * first} to {8 * (first + len(data)) - 1}"
-    title = f"5 · Value store, {bits}: the value is at {located.start} to {located.start + located.length - 1}"
-    return Bits(title, 8 * len(data), int.from_bytes(data, "little"), tuple(items))
 
 
 def value_figure(placed: KeyPlaced) -> Figure:
@@ -308,13 +285,9 @@ _BESIDE = 8
 """Maximum number of neighbouring values drawn."""
 
 
-class DisplacementSketch:
+class DisplacementSketch(SceneSketch[KeyScene]):
     name = "displacement"
     title = "Displacement"
-    controls: tuple[Control, ...] = ()
-
-    def __init__(self, scene: KeyScene) -> None:
-        self._scene = scene
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         placed = self._scene.placed
@@ -331,30 +304,34 @@ class DisplacementSketch:
             f"{hashing.store_bits} in all, so its location must be computed. The file stores where each value "
             "ends, which is where the next begins: the high part as one-bits, the low part separately."
         )
-        return Drawing(
-            f"From bits to the displacement of bucket {placed.hashed.bucket}", figures, links_between(figures), caption
-        )
+        title = f"From bits to the displacement of bucket {placed.hashed.bucket}"
+        return Drawing(title, figures, links_between(figures), caption)
 
     def _store(self, placed: KeyPlaced) -> Figure:
         located, store = placed.located, placed.hashed.hashing.parts["value store"]
+        if not located.length:
+            return _no_bits(located, "5 · Value store")
         start, stop = byte_range(located.start, located.length)
         first = max(min(start - 1, store.size - _STORE_BYTES), 0)
         last = min(max(first + _STORE_BYTES, stop), store.size)
         file = self._scene.file
         (data,) = file.hash_reader(file.source)([(store.start + first, store.start + last)])
-        return store_figure(located, first, data, self._beside(placed.hashed.bucket, first, last))
+        items = [_value_item(located, located.start - 8 * first, (value_span(located),))]
+        items += self._beside(placed.hashed, first, last)
+        bits = f"bits {8 * first} to {8 * (first + len(data)) - 1}"
+        title = f"5 · Value store, {bits}: the value is at {located.start} to {located.start + located.length - 1}"
+        return Bits(title, 8 * len(data), int.from_bytes(data, "little"), tuple(items))
 
-    def _beside(self, bucket: int, first: int, last: int) -> list[PackedValue]:
-        """Return the neighbouring values in bytes `[first, last)` of the value store; empty for a large shard."""
-        if not self._scene.few:
-            return []
-        try:
-            _, decoded = self._scene.file.function()
-        except FormatError:
+    def _beside(self, hashed: Hashed, first: int, last: int) -> list[Item]:
+        """Return the neighbouring values in bytes `[first, last)` of the value store; none for a large shard."""
+        if (decoded := self._scene.function) is None:
             return []
         found = []
-        for other in range(max(bucket - _BESIDE, 0), min(bucket + _BESIDE, len(decoded.ends))):
+        for other in range(max(hashed.bucket - _BESIDE, 0), min(hashed.bucket + _BESIDE, len(decoded.ends))):
             end, length = int(decoded.ends[other]), int(decoded.lengths[other])
-            if other != bucket and length and 8 * first <= end - length and end <= 8 * last:
-                found.append(PackedValue(other, end - length, length, int(decoded.displacements[other])))
+            start = end - length
+            if other != hashed.bucket and length and 8 * first <= start and end <= 8 * last:
+                span = hashed.hashing.where("value store", *byte_range(start, length))
+                doc = f"The value of bucket {other}: its displacement is {decoded.displacements[other]}."
+                found.append(Item(str(other), (span,), start - 8 * first, length, Tone.FAINT, doc))
         return found[:_BESIDE]

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any
 
 from shardcore.dataclasses import dataclass, replace
 from shardcore.formats.swh import chd
+from shardcore.formats.swh.hash_section import Decoded
 from shardcore.formats.swh.layout import HASH_HEAD, SLOT, ShardLayout
 from shardcore.formats.swh.lookup import Hashed, KeyPlaced
-from shardcore.model.drawing import (
-    Cells,
-    Control,
-    ControlKind,
-    Drawing,
-    Figure,
-    Item,
-    Link,
-    Ruler,
-    Table,
-    Tone,
-    chosen,
-    window,
-)
+from shardcore.model.drawing import Cells, Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, window
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
-from shardcore.teaching.swh.displacement import HASHED_KEYS, KeyScene, value_span
+from shardcore.teaching import SceneSketch, slider, switch
+from shardcore.teaching.swh.displacement import HASHED_KEYS, KeyScene, StoredKey, value_span
 
 WHOLE_RING = 24
 """Maximum number of slots drawn as a whole ring; of a larger index only those around the key's slot are drawn."""
@@ -63,18 +51,16 @@ class KeyMove:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """Key in a slot; None for an empty slot. `moving` is True for keys of the bucket whose displacement is changed."""
-
-    key: bytes | None
-    moving: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class BucketKeys:
+    """Moves of the keys of a bucket, that of the drawn key first, and the keys in slots; those in `away` leave them."""
+
     moves: list[KeyMove]
-    held: dict[int, Held]
-    present: bool
+    there: Mapping[int, bytes]
+    away: Set[bytes] = frozenset()
+
+    @property
+    def present(self) -> bool:
+        return self.moves[0].stored_slot >= 0
 
 
 def tag(key: bytes) -> str:
@@ -110,7 +96,7 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
     return Table("The mixing: each round adds to a, b, c and mixes them", ("", "a", "b", "c"), rows)
 
 
-def buckets_figure(placed: KeyPlaced, tried: int, known: Sequence[int] | None, *, fits: bool) -> Cells:
+def buckets_figure(placed: KeyPlaced, tried: int, known: Decoded | None, *, fits: bool) -> Cells:
     """Return the buckets around g, each with its displacement if known."""
     hashed, stored, place = placed.hashed, placed.displacement, value_span(placed.located)
     bucket, shown = hashed.bucket, window(hashed.hashing.buckets, hashed.bucket, BUCKETS)
@@ -122,8 +108,8 @@ def buckets_figure(placed: KeyPlaced, tried: int, known: Sequence[int] | None, *
             spans = (place,) if place.size else ()
             items.append(Item(f"d = {tried}", spans, number, tone=tone, doc=doc, name="bucket", here=True))
         elif known is not None:
-            doc = f"Bucket {number}: its displacement is {int(known[number])}."
-            items.append(Item(str(int(known[number])), at=number, tone=Tone.FAINT, doc=doc))
+            doc = f"Bucket {number}: its displacement is {known.displacements[number]}."
+            items.append(Item(str(known.displacements[number]), at=number, tone=Tone.FAINT, doc=doc))
     title = f"Buckets {shown.start} to {shown.stop - 1}: one displacement d each"
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
@@ -144,24 +130,27 @@ def keys_figure(moves: Sequence[KeyMove], bucket: int, displacement: int, slots:
     return Table(title, ("key", "(f + h · p0 + p1) mod n", "slot", "fits?"), tuple(rows))
 
 
-def ring_figure(layout: ShardLayout, held: Sequence[Held], moves: Sequence[KeyMove], title: str) -> Cells:
-    items = tuple(slot_item(layout, slot, each, moves) for slot, each in enumerate(held))
-    return Cells(title, layout.slots, items, ring=True)
+def slots_figure(layout: ShardLayout, group: BucketKeys, shown: range, *, ring: bool = False) -> Cells:
+    items = tuple(slot_item(layout, slot, group) for slot in shown)
+    title = f"Slots {shown.start} to {shown.stop - 1}"
+    if ring:
+        title = f"{layout.slots} slots, a ring: after slot {layout.slots - 1} comes slot 0"
+    return Cells(title, len(shown), items, first=shown.start, ring=ring)
 
 
-def slot_item(layout: ShardLayout, slot: int, held: Held, moves: Sequence[KeyMove]) -> Item:
-    here = [move for move in moves if move.slot == slot]
-    span = (layout.slot_span(slot),)
-    name, selected = f"slot {slot}", any(move.selected for move in here)
+def slot_item(layout: ShardLayout, slot: int, group: BucketKeys) -> Item:
+    here = [move for move in group.moves if move.slot == slot]
+    span, name, key = (layout.slot_span(slot),), f"slot {slot}", group.there.get(slot)
     if here:
-        absent = not here[0].spans  # for a key that is not in the shard, show the key in the slot
-        text = _short(held.key if absent and held.key is not None else here[0].key)
+        absent = here[0].stored_slot < 0  # for a key that is not in the shard, show the key in the slot
+        text = _short(key if absent and key is not None else here[0].key)
         doc = f"Slot {slot}: " + "; ".join(f"{tag(move.key)}… {move.verdict}" for move in here) + "."
+        selected = any(move.selected for move in here)
         return Item(text, span, slot, tone=_tone_of(here), doc=doc, name=name, here=selected)
-    if held.key is None or held.moving:
-        doc = f"Slot {slot} is unused." if held.key is None else f"Slot {slot} is reserved for {tag(held.key)}…"
+    if key is None or key in group.away:
+        doc = f"Slot {slot} is unused." if key is None else f"Slot {slot} is reserved for {tag(key)}…"
         return Item("", span, slot, tone=Tone.EMPTY, doc=doc, name=name)
-    return Item(_short(held.key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {held.key.hex()}.", name=name)
+    return Item(_short(key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {key.hex()}.", name=name)
 
 
 def _tone_of(moves: Sequence[KeyMove]) -> Tone:
@@ -170,8 +159,8 @@ def _tone_of(moves: Sequence[KeyMove]) -> Tone:
     return Tone.HIT if any(move.selected for move in moves) else Tone.KEY
 
 
-def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
-    """Return the slots that a key visits, each with the label of its jump, and False if jumps are left out."""
+def path_of(first: int, step: int, displacement: int, slots: int) -> list[tuple[int, str]]:
+    """Return the slots that a key visits, each with the label of its jump; of many jumps only the first."""
     turns, probes = divmod(displacement, slots)
     whole = probes <= JUMPS
     path = [(first, "")]
@@ -183,7 +172,7 @@ def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[
         path.append(((first + step * probes) % slots, f"{MANY} {grouped_digits(left)} more jumps"))
     if turns:
         path.append(((path[-1][0] + turns) % slots, f"+{turns} (p1)"))
-    return path, whole
+    return path
 
 
 def stop_name(number: int, text: str) -> str:
@@ -193,12 +182,14 @@ def stop_name(number: int, text: str) -> str:
     return f"{number}{endings.get(number, 'th')}" if number else "f"
 
 
-def ring_links(path: Sequence[tuple[int, str]]) -> list[Link]:
-    links = [Link("f", f"slot {path[0][0]}", "start", Tone.KEY, 1, stop_text(path, 0))]
-    for number, ((before, _), (after, text)) in enumerate(itertools.pairwise(path), 1):
+def path_links(path: Sequence[tuple[int, str]], names: Sequence[str]) -> list[Link]:
+    """Return the arrows of a path between its stops, the items `names`; none where two stops are one item."""
+    links = [Link("f", names[0], "start", Tone.KEY, 1, stop_text(path, 0))]
+    for number, (before, after) in enumerate(itertools.pairwise(names), 1):
         if before != after:
-            tone, stage = Tone.FAINT if text.startswith(MANY) else Tone.KEY, links[-1].stage + 1
-            links.append(Link(f"slot {before}", f"slot {after}", text, tone, stage, stop_text(path, number)))
+            tone = Tone.FAINT if path[number][1].startswith(MANY) else Tone.KEY
+            stage = links[-1].stage + 1
+            links.append(Link(before, after, path[number][1], tone, stage, stop_text(path, number)))
     return links
 
 
@@ -210,7 +201,7 @@ def stop_text(path: Sequence[tuple[int, str]], number: int) -> str:
 
 def slot_drawing(placed: KeyPlaced) -> Drawing:
     first, step, slots = placed.hashed.first, placed.hashed.step, placed.slots
-    path, _ = path_of(first, step, placed.displacement, slots)
+    path = path_of(first, step, placed.displacement, slots)
     index_start = placed.hashed.hashing.start - SLOT.size * slots
     ruler, links = long_ring_figure(index_start, slots, path, ())
     stage, slot = max(link.stage for link in links), path[-1][0]
@@ -235,29 +226,22 @@ def slot_drawing(placed: KeyPlaced) -> Drawing:
 def long_ring_figure(
     index_start: int, slots: int, path: Sequence[tuple[int, str]], moves: Sequence[KeyMove]
 ) -> tuple[Ruler, list[Link]]:
-    items, links = [], [Link("f", "jump 0", "start", Tone.KEY, 1, stop_text(path, 0))]
+    items = []
     for number, (slot, text) in enumerate(path):
         last = number == len(path) - 1
         fits = next((move.fits for move in moves if move.selected), True)
         tone = (Tone.HIT if fits else Tone.MISS) if last else Tone.KEY
         word = f"slot {slot}" if last else stop_name(number, text)
-        doc, spans, stage = stop_text(path, number), (_slot_span(index_start, slot),), number + 1
-        items.append(Item(word, spans, slot, 0, tone, doc, name=f"jump {number}", here=last, stage=stage))
-        if number:
-            arrow = Tone.FAINT if text.startswith(MANY) else Tone.KEY
-            links.append(Link(f"jump {number - 1}", f"jump {number}", text, arrow, stage, doc))
+        doc, spans = stop_text(path, number), (_slot_span(index_start, slot),)
+        items.append(Item(word, spans, slot, 0, tone, doc, name=f"jump {number}", here=last, stage=number + 1))
     for move in moves:
         if not move.selected:
             tone = _tone_of((move,))
             doc = f"{tag(move.key)}…, of the same bucket, {move.verdict}: slot {move.slot}."
             items.append(Item(tag(move.key), (_slot_span(index_start, move.slot),), move.slot, 0, tone, doc))
     title = f"All {grouped_digits(slots)} slots, a ring: after the last comes the first"
+    links = path_links(path, [f"jump {number}" for number in range(len(path))])
     return Ruler(title, 0, slots, tuple(items), "slots", ring=True), links
-
-
-def around_figure(layout: ShardLayout, shown: range, held: Sequence[Held], moves: Sequence[KeyMove]) -> Cells:
-    items = tuple(slot_item(layout, slot, each, moves) for slot, each in zip(shown, held, strict=True))
-    return Cells(f"Slots {shown.start} to {shown.stop - 1}", len(shown), items, first=shown.start)
 
 
 def _slot_span(index_start: int, slot: int) -> Span:
@@ -314,7 +298,7 @@ def _tried_caption(stored: int, tried: int, own: Sequence[KeyMove]) -> str:
 
 def _absent_caption(group: BucketKeys) -> str:
     slot = group.moves[0].slot
-    if group.held[slot].key is None:
+    if slot not in group.there:
         return f"This key has slot {slot}, which is unused. Every key maps to some slot, stored or not."
     return (
         f"This key is not in the shard, but it maps to slot {slot}, as every key maps to some slot. Only the "
@@ -332,143 +316,94 @@ _SLID = 1 << 24
 """Largest displacement for which a slider is offered; writers use smaller ones."""
 
 
-def _slots_around(layout: ShardLayout, hashed: Hashed, tried: int) -> range:
-    slot = chd.slot_one(hashed.first, hashed.step, tried, layout.slots)
+def _slots_around(layout: ShardLayout, slot: int) -> range:
     return window(layout.slots, slot, WHOLE_RING if layout.slots <= WHOLE_RING else SLOTS_AROUND)
 
 
-class SlotPlacementSketch:
+class SlotPlacementSketch(SceneSketch[KeyScene]):
     name = "parking"
     title = "Slot placement"
 
-    def __init__(self, scene: KeyScene) -> None:
-        self._scene = scene
-
     @property
     def controls(self) -> tuple[Control, ...]:
-        doc = "Shows the state of the hash after each round."
-        mixing = Control("mixing", "Show mixing rounds", ControlKind.SWITCH, False, doc=doc)
+        mixing = switch("mixing", "Show mixing rounds", False, "Shows the state of the hash after each round.")
         stored = self._scene.displacement
         if stored is None or stored > _SLID:
             return (mixing,)
         doc = "Moves all keys of the bucket; red: the slot is already used. Reset returns to the stored value."
-        slider = Control("displacement", "Displacement d", ControlKind.SLIDER, stored, 0, max(2 * stored, 15), doc=doc)
-        return (slider, mixing)
+        return slider("displacement", "Displacement d", stored, max(2 * stored, 15), doc), mixing
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         placed = self._scene.placed
+        settings = self.chosen(values)
         if placed is None:
-            chosen(self.controls, values)
             return self._no_objects()
-        settings = chosen(self.controls, values)
         tried, unfolded = settings.get("displacement", placed.displacement), settings["mixing"]
         hashed, layout = placed.hashed, self._scene.file.layout
-        group = self._small_bucket(placed, tried) or self._large_bucket(placed, tried)
-        known = self._scene.displacements
+        whole = layout.slots <= WHOLE_RING
+        group = self._bucket(placed, tried)
+        moves = group.moves[: KEYS_DRAWN if whole or not unfolded else KEYS_DRAWN_UNFOLDED]
+        fits = all(move.fits for move in group.moves if move.stored_slot >= 0)
         figures: list[Figure] = [mixed_figure(hashed)]
         if unfolded:
             figures.append(rounds_figure(hashed.rounds))
-        buckets = buckets_figure(
-            placed,
-            tried,
-            None if known is None else [int(each) for each in known],
-            fits=all(move.fits for move in group.moves if move.stored_slot >= 0),
-        )
-        whole = layout.slots <= WHOLE_RING
-        moves = group.moves[: KEYS_DRAWN if whole or not unfolded else KEYS_DRAWN_UNFOLDED]
-        figures.append(buckets)
+        figures.append(buckets_figure(placed, tried, self._scene.function, fits=fits))
         links = [Link("g", "bucket", tone=Tone.KEY)]
-        path, _ = path_of(hashed.first, hashed.step, tried, layout.slots)
+        path = path_of(hashed.first, hashed.step, tried, layout.slots)
         if whole:
-            held = [group.held[slot] for slot in range(layout.slots)]
-            title = f"{layout.slots} slots, a ring: after slot {layout.slots - 1} comes slot 0"
-            figures.append(ring_figure(layout, held, group.moves, title))
-            links += ring_links(path)
-            shown = layout.slots
+            links += path_links(path, [f"slot {slot}" for slot, _ in path])
         else:
             ruler, arrows = long_ring_figure(layout.index_start, layout.slots, path, moves)
-            here = window(layout.slots, group.moves[0].slot, SLOTS_AROUND)
-            figures += [ruler, around_figure(layout, here, [group.held[slot] for slot in here], group.moves)]
+            figures.append(ruler)
             links += [*arrows, Link(f"jump {len(path) - 1}", f"slot {group.moves[0].slot}", tone=Tone.KEY)]
-            shown = len(here)
+        shown = _slots_around(layout, path[-1][0])
+        figures.append(slots_figure(layout, group, shown, ring=whole))
         figures.append(keys_figure(moves, hashed.bucket, tried, layout.slots))
         return Drawing(
             title_of(placed, tried, group),
             tuple(figures),
             tuple(links),
             caption_of(layout, placed, tried, group, few=self._scene.few),
-            more=layout.slots - shown,
+            more=layout.slots - len(shown),
             what_if=tried != placed.displacement,
             legend=MappingProxyType({Tone.KEY: "a key of the bucket"}),
         )
 
-    def _small_bucket(self, placed: KeyPlaced, tried: int) -> BucketKeys | None:
-        all_keys, hashed = self._scene.all_keys, placed.hashed
-        if all_keys is None:
-            return None
-        layout = self._scene.file.layout
-
-        def there(slot: int) -> bytes | None:
-            return all_keys.keys[at].tobytes() if (at := int(all_keys.holder[slot])) >= 0 else None
-
-        moving = all_keys.of_bucket(hashed.bucket)
-        bucket = set(moving)
-        keys = [all_keys.keys[at].tobytes() for at in moving]
-        places = [(int(all_keys.firsts[at]), int(all_keys.steps[at]), int(all_keys.slots[at])) for at in moving]
-        targets = [chd.slot_one(first, step, tried, layout.slots) for first, step, _ in places]
-        rivals = defaultdict[int, list[bytes]](list)
-        for key, slot in zip(keys, targets, strict=True):
-            rivals[slot].append(key)
-        moves = []
-        for key, (first, step, own), slot in zip(keys, places, targets, strict=True):
-            other = int(all_keys.holder[slot])
-            holder = there(slot) if other not in bucket else None
-            if holder is None and len(rivals[slot]) > 1:
-                holder = next((rival for rival in rivals[slot] if rival != key), key)
-            lost = tried == placed.displacement and slot != own
-            verdict = f"lost: in slot {own}" if lost else "fits" if holder is None else f"slot taken by {tag(holder)}…"
-            fits = holder is None and not lost
-            span = (layout.slot_span(own, "key"),)
-            moves.append(KeyMove(key, first, step, slot, own, span, key == hashed.key, verdict, fits))
-        away = bucket if tried != placed.displacement else set[int]()
-        here = _slots_around(layout, hashed, tried)
-        held = {slot: Held(there(slot), int(all_keys.holder[slot]) in away) for slot in here}
-        member = any(move.selected for move in moves)
-        if not member:
-            slot = chd.slot_one(hashed.first, hashed.step, tried, layout.slots)
-            moves.insert(0, self._absent_key(hashed, slot, there(slot)))
-        return BucketKeys(sorted(moves, key=lambda move: not move.selected), held, member)
-
-    def _large_bucket(self, placed: KeyPlaced, tried: int) -> BucketKeys:
-        file, hashed = self._scene.file, placed.hashed
+    def _bucket(self, placed: KeyPlaced, tried: int) -> BucketKeys:
+        """Return where the keys of the bucket go; for a shard with many keys, only the key of the drawing."""
+        hashed, file, known = placed.hashed, self._scene.file, self._scene.all_keys
         layout = file.layout
-        slot = chd.slot_one(hashed.first, hashed.step, tried, layout.slots)
-        here = _slots_around(layout, hashed, tried)
-        live = dict(file.live_keys(here.start, file.slots(here.start, here.stop)))
-        held = {number: Held(live.get(number)) for number in here}
-        there = held[slot].key
-        if there == hashed.key:
-            span = (layout.slot_span(slot, "key"),)
-            return BucketKeys(
-                [KeyMove(hashed.key, hashed.first, hashed.step, slot, slot, span, True, "fits", True)], held, True
-            )
-        own = placed.slot
-        member = bool(file.slots(own, own + 1)["key"][0].tobytes() == hashed.key)
-        if not member:
-            return BucketKeys([self._absent_key(hashed, slot, there)], held, False)
-        verdict = "fits" if there is None else f"slot taken by {tag(there)}…"
-        span = (layout.slot_span(own, "key"),)
-        move = KeyMove(hashed.key, hashed.first, hashed.step, slot, own, span, True, verdict, there is None)
-        return BucketKeys([move], held, True)
-
-    @staticmethod
-    def _absent_key(hashed: Hashed, slot: int, there: bytes | None) -> KeyMove:
-        verdict = "no: it is unused" if there is None else f"no: it holds {tag(there)}…"
-        return KeyMove(hashed.key, hashed.first, hashed.step, slot, -1, (), True, verdict, False)
+        goal = chd.slot_one(hashed.first, hashed.step, tried, layout.slots)
+        here = _slots_around(layout, goal)
+        if known is not None:
+            there, bucket = {one.slot: one.key for one in known}, [one for one in known if one.bucket == hashed.bucket]
+        else:
+            there = dict(file.live_keys(here.start, file.slots(here.start, here.stop)))
+            own = goal if there.get(goal) == hashed.key else placed.slot
+            stored = there.get(goal) == hashed.key or file.slots(own, own + 1)["key"][0].tobytes() == hashed.key
+            bucket = [StoredKey(hashed.key, hashed.bucket, hashed.first, hashed.step, own)] if stored else []
+        keys = {one.key for one in bucket}
+        targets = [chd.slot_one(one.first, one.step, tried, layout.slots) for one in bucket]
+        moves = []
+        for one, slot in zip(bucket, targets, strict=True):
+            holder = None if there.get(slot) in keys else there.get(slot)
+            rivals = [other.key for other, target in zip(bucket, targets, strict=True) if target == slot]
+            if holder is None and len(rivals) > 1:
+                holder = next((rival for rival in rivals if rival != one.key), one.key)
+            lost = tried == placed.displacement and slot != one.slot
+            taken = "fits" if holder is None else f"slot taken by {tag(holder)}…"
+            verdict, fits = f"lost: in slot {one.slot}" if lost else taken, holder is None and not lost
+            span, selected = (layout.slot_span(one.slot, "key"),), one.key == hashed.key
+            moves.append(KeyMove(one.key, one.first, one.step, slot, one.slot, span, selected, verdict, fits))
+        away = keys if known is not None and tried != placed.displacement else set[bytes]()
+        if not any(move.selected for move in moves):
+            verdict = f"no: it holds {tag(there[goal])}…" if goal in there else "no: it is unused"
+            moves.append(KeyMove(hashed.key, hashed.first, hashed.step, goal, -1, (), True, verdict, False))
+        return BucketKeys(sorted(moves, key=lambda move: not move.selected), there, away)
 
     def _no_objects(self) -> Drawing:
         layout = self._scene.file.layout
         shown = range(min(layout.slots, WHOLE_RING))
-        figure = around_figure(layout, shown, [Held(None)] * len(shown), [])
+        figure = slots_figure(layout, BucketKeys([], {}), shown)
         caption = "This shard has no objects. Any key still maps to a slot, but every slot is unused."
         return Drawing("Slots without objects", (figure,), (), caption, more=layout.slots - len(shown))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,24 +11,13 @@ import numpy as np
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, CHUNKS, GROUPS, HEADER_SIZE, Scheme
 from shardcore.formats.xorb.file import Records, XorbFile, unpack
 from shardcore.formats.xorb.lookup import CODECS, RecordLocated
-from shardcore.model.drawing import (
-    Band,
-    Cells,
-    Control,
-    ControlKind,
-    Drawing,
-    Item,
-    Ribbon,
-    Ruler,
-    Table,
-    Tone,
-    chosen,
-    window,
-)
+from shardcore.model.drawing import Band, Cells, Control, Drawing, Item, Ribbon, Ruler, Table, Tone, chosen, window
 from shardcore.model.span import Span, decoded_name
 from shardcore.model.text import plural
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, share_of
 from shardcore.progress import Progress
+from shardcore.teaching import slider
+from shardcore.teaching.charts import stored_load
 
 if TYPE_CHECKING:
     from shardcore.formats.xorb.shard import XorbShard
@@ -40,9 +29,6 @@ SHOWN = 18
 
 _SCHEMES: Mapping[int, Tone] = {Scheme.NONE: Tone.ONE, Scheme.LZ4: Tone.TWO, Scheme.BG4_LZ4: Tone.THREE}
 _PLANE_TONES = (Tone.ONE, Tone.TWO, Tone.THREE, Tone.FOUR)
-Place = Callable[[int], tuple[Span, ...]]
-"""Function that returns the spans of an uncompressed byte, by its offset in the drawing."""
-
 SUMS = 6
 """Number of records in the table of sums."""
 
@@ -71,9 +57,7 @@ class _ChunkSketch:
         self._file = file
         self._absent = absent
         last = max(file.records.count - 1, 0)
-        doc = "Chunk to draw."
-        chunk = Control("chunk", "Chunk", ControlKind.SLIDER, min(number, last), 0, last, doc=doc, follows="row")
-        self.controls = (chunk, *self.more)
+        self.controls = (slider("chunk", "Chunk", min(number, last), last, "Chunk to draw.", follows="row"), *self.more)
 
 
 class RecordsSketch(_ChunkSketch):
@@ -89,8 +73,7 @@ class RecordsSketch(_ChunkSketch):
             return Drawing(self.title, (), caption="This xorb has no chunks.")
         shown = window(records.count, number, SHOWN)
         schemes = file.load()["compression_type"][shown.start : shown.stop].tolist()
-        ends = np.cumsum(file.chunk_sizes())
-        plain = [int(ends[one - 1]) if one else 0 for one in range(shown.start, shown.stop + 1)]
+        plain = [0, *np.cumsum(file.chunk_sizes()).tolist()][shown.start : shown.stop + 1]
         upper, bands, lower = [], [], []
         for one, scheme, start, stop in zip(shown, schemes, plain, plain[1:], strict=False):
             tone, span, here = _SCHEMES.get(scheme, Tone.MISS), records.span(one), one == number and not self._absent
@@ -121,25 +104,22 @@ class BytePlanesSketch(_ChunkSketch):
 
     name = "lanes"
     title = "Byte planes"
-    more = (Control("first", "First number", ControlKind.SLIDER, 0, 0, 1000, doc="First number of four bytes drawn."),)
+    more = (slider("first", "First number", 0, 1000, "First number of four bytes drawn."),)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         wanted = chosen(self.controls, values)
         number = wanted["chunk"]
         if not self._file.records.count:
             return Drawing(self.title, (), caption="This xorb has no chunks.")
-        data, scheme = self._unpacked(number)
-        stored = self._file.records.stored_span(number)
-        source = decoded_name(stored.start, stored.stop) if scheme else ""
-        begin = 0 if scheme else stored.start
-        first = min(wanted["first"], max(len(data) // GROUPS - _COLUMNS, 0))
-        part = data[first * GROUPS : (first + _COLUMNS) * GROUPS]
-
-        def place(at: int) -> tuple[Span, ...]:
-            start = begin + first * GROUPS + at
-            return (Span(source, start, start + 1),)
-
-        figures = (_in_order(part, place), _in_planes(part, place)) if part else ()
+        records, source = self._file.records, self._file.source
+        whole, stored = records.span(number), records.stored_span(number)
+        record = source.read(whole.start, whole.stop)
+        data, scheme = unpack(record, records, number), CHUNK_HEADER.read_one(record, place=whole)["compression_type"]
+        first = min(wanted["first"], max(len(data) // GROUPS - _COLUMNS, 0)) * GROUPS
+        part = data[first : first + _COLUMNS * GROUPS]
+        name, begin = (decoded_name(stored.start, stored.stop), first) if scheme else ("", stored.start + first)
+        spans = [(Span(name, begin + at, begin + at + 1),) for at in range(len(part))]
+        figures = (_in_order(part, spans), _in_planes(part, spans)) if part else ()
         used = "It is stored in this form." if scheme == Scheme.BG4_LZ4 else "It is stored in another form."
         caption = (
             f"{self._absent}Bytes at the same offset of neighbouring numbers are often equal (sign and exponent of "
@@ -149,25 +129,18 @@ class BytePlanesSketch(_ChunkSketch):
         runs = {Tone.HIT: "equal neighbours"}
         return Drawing(f"Chunk {number} in four byte planes", figures, (), caption, more=more, legend=runs)
 
-    def _unpacked(self, number: int) -> tuple[bytes, int]:
-        records, source = self._file.records, self._file.source
-        whole = records.span(number)
-        record = source.read(whole.start, whole.stop)
-        scheme = int(CHUNK_HEADER.read_one(record, place=whole)["compression_type"])
-        return unpack(record, records, number), scheme
 
-
-def _in_order(data: bytes, place: Place) -> Cells:
+def _in_order(data: bytes, spans: Sequence[tuple[Span, ...]]) -> Cells:
     items = []
     for at, byte in enumerate(data):
         number, plane = divmod(at, GROUPS)
         doc = f"Byte {plane} of number {number}."
-        items.append(Item(f"{byte:02x}", place(at), at, 1, _PLANE_TONES[plane], doc, f"byte {at}"))
+        items.append(Item(f"{byte:02x}", spans[at], at, 1, _PLANE_TONES[plane], doc, f"byte {at}"))
     title = "In file order: numbers of four bytes"
     return Cells(title, len(data), tuple(items), columns=4 * GROUPS, numbered=False)
 
 
-def _in_planes(data: bytes, place: Place) -> Cells:
+def _in_planes(data: bytes, spans: Sequence[tuple[Span, ...]]) -> Cells:
     columns = -(-len(data) // GROUPS)
     items = []
     for plane in range(GROUPS):
@@ -177,7 +150,7 @@ def _in_planes(data: bytes, place: Place) -> Cells:
             doc = f"Byte {plane} of number {column}{': like its neighbour' if alike else ''}."
             at, tone = plane * columns + column, Tone.HIT if alike else _PLANE_TONES[plane]
             of = column * GROUPS + plane
-            items.append(Item(f"{byte:02x}", place(of), at, 1, tone, doc, f"plane byte {of}"))
+            items.append(Item(f"{byte:02x}", spans[of], at, 1, tone, doc, f"plane byte {of}"))
     names = tuple(f"plane {plane}" for plane in range(GROUPS))
     title = "In byte planes: all first bytes, then all second bytes …"
     return Cells(title, GROUPS * columns, tuple(items), columns=columns, numbered=False, row_names=names)
@@ -210,18 +183,8 @@ def _stored(file: XorbFile, progress: Progress) -> Load:
         file.load(progress)
     starts, stops = file.records.starts, file.records.ends
     inner = np.minimum(starts + HEADER_SIZE, stops)
-    return Load(
-        "Stored bytes of the chunks",
-        "chunk",
-        "stored byte",
-        stops - inner,
-        "Chunks are cut by content, at 8 KiB to 128 KiB. The line shows the uncompressed size of each chunk.",
-        file.chunk_sizes().astype(np.float64),
-        "uncompressed bytes",
-        row_bounds=np.arange(file.records.count + 1, dtype=np.int64),
-        starts=starts,
-        stops=stops,
-    )
+    doc = "Chunks are cut by content, at 8 KiB to 128 KiB. "
+    return stored_load(doc, stops - inner, file.chunk_sizes(), starts, stops)
 
 
 def sketches(shard: XorbShard, trace: Trace | None) -> tuple[Sketch, ...]:

@@ -78,10 +78,10 @@ def test_load_is_cut_to_as_many_bins_as_can_be_drawn() -> None:
     counts = np.ones(1_000_003, np.int64)
     load = Load("t", "slot", "object", counts, "Doc.", 1.0, row_bounds=np.arange(1_000_004))
     grouped = load_chart(load)
-    assert len(grouped.chart) <= MOST_BINS
-    assert grouped.bounds[-1] == 1_000_003
-    assert np.allclose(grouped.chart.values, 1)
-    assert load.rows_in(*grouped.bounds[3:5].tolist()) == tuple(grouped.bounds[3:5].tolist())
+    assert len(grouped) <= MOST_BINS
+    assert grouped.edges[-1] == 1_000_003
+    assert np.allclose(grouped.values, 1)
+    assert load.rows_in(*grouped.edges[3:5].tolist()) == tuple(grouped.edges[3:5].tolist())
     assert spread_chart(load) is None
 
 

@@ -144,7 +144,7 @@ def served(packed: PackedFormat, files: dict[str, bytes], number: int) -> tuple[
 
 
 def test_ten_built_in_objects_and_a_page_that_explains_every_column() -> None:
-    """The same objects each time: ten kinds, of their own sizes."""
+    """The same objects each time."""
     objects = built_in()
     assert len(objects) == len({one.name for one in objects}) == len({one.data for one in objects}) == 10
     assert sum(len(one.data) for one in objects) == 42_484

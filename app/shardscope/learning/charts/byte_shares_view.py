@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from PySide6.QtCore import QModelIndex, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QResizeEvent
@@ -106,6 +107,25 @@ class BudgetDelegate(QStyledItemDelegate):
         painter.restore()
 
 
+def list_rows(table: QTableView, name: str, spoken: str, row: int, **properties: Any) -> None:
+    made(
+        table,
+        name,
+        accessibleName=spoken,
+        selectionBehavior=QAbstractItemView.SelectionBehavior.SelectRows,
+        selectionMode=QAbstractItemView.SelectionMode.SingleSelection,
+        showGrid=False,
+        tabKeyNavigation=False,
+        **properties,
+    )
+    rows, header = table.verticalHeader(), table.horizontalHeader()
+    rows.hide()
+    rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+    rows.setDefaultSectionSize(row)
+    header.setHighlightSections(False)
+    header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+
+
 class BudgetView(QTableView):
     chosen = Signal(object)
 
@@ -114,25 +134,11 @@ class BudgetView(QTableView):
         self.shares = BudgetModel(self)
         self.setModel(self.shares)
         self.setItemDelegate(BudgetDelegate(self))
-        made(
-            self,
-            "budgetView",
-            accessibleName=self.tr("Byte budget"),
-            selectionBehavior=QAbstractItemView.SelectionBehavior.SelectRows,
-            selectionMode=QAbstractItemView.SelectionMode.SingleSelection,
-            showGrid=False,
-            wordWrap=False,
-            tabKeyNavigation=False,
-            horizontalScrollBarPolicy=Qt.ScrollBarPolicy.ScrollBarAlwaysOff,
-        )
-        rows, header = self.verticalHeader(), self.horizontalHeader()
-        rows.hide()
-        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        rows.setDefaultSectionSize(ROW)
+        bars = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        list_rows(self, "budgetView", self.tr("Byte budget"), ROW, wordWrap=False, horizontalScrollBarPolicy=bars)
+        header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionsClickable(False)
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.setMinimumSize(0, 60)
         self.clicked.connect(self._choose)
         self.activated.connect(self._choose)

@@ -25,15 +25,7 @@ from shardcore.errors import source_lost
 from shardcore.model.text import plural, shown, size_text
 from shardcore.model.usage import Load, Share
 from shardcore.progress import Progress
-from shardcore.teaching.charts import (
-    FEW_PLACES,
-    BinnedLoad,
-    Chart,
-    Sizes,
-    load_chart,
-    object_sizes,
-    spread_chart,
-)
+from shardcore.teaching.charts import FEW_PLACES, Chart, Sizes, load_chart, many, object_sizes, spread_chart
 from shardscope.learning.charts.byte_shares_view import BudgetView
 from shardscope.learning.charts.plot import Plot
 from shardscope.session.display_text import error_text, grouped
@@ -110,16 +102,12 @@ def _size_target(sizes: Sizes, first: int, last: int) -> BinTarget:
         # The last bin of a histogram includes its upper edge.
         high = max(high, sizes.largest)
     count = int(sizes.counts[first:last].sum())
-    noun = sizes.kind if count == 1 else _many(sizes.kind)
+    noun = sizes.kind if count == 1 else many(sizes.kind)
     between = f"{low:,} bytes" if low == high else f"{low:,} to {high:,} bytes"
     words = f"{between}: {count:,} {noun}"
     name = "stored" if sizes.stored else "size"
     rule = f"{name}:{low}..{high}"
     return BinTarget(words, f"kind:{sizes.kind} {rule}" if len(sizes.kinds) > 1 else rule)
-
-
-def _many(noun: str) -> str:
-    return plural(2, noun).partition(" ")[2]
 
 
 def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agreed: bool) -> ChartData:
@@ -135,22 +123,21 @@ def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agr
     if cost > (0 if remote else CHEAP) and not agreed:
         return data(why=f"{chosen.title}: counting them reads up to {cost:,} bytes.", cost=cost)
     load = chosen.make(progress)
-    grouped = load_chart(load)
+    chart = load_chart(load)
     if not load.places or not load.total:
         return data(why=f"{load.title}: there is nothing to count.")
-    act = partial(_load_target, load, grouped)
-    return data(chart=grouped.chart, second=spread_chart(load), act=act)
+    return data(chart=chart, second=spread_chart(load), act=partial(_load_target, load, chart))
 
 
-def _load_target(load: Load, grouped: BinnedLoad, first: int, last: int) -> BinTarget:
-    low, high = int(grouped.bounds[first]), int(grouped.bounds[last])
+def _load_target(load: Load, chart: Chart, first: int, last: int) -> BinTarget:
+    low, high = int(chart.edges[first]), int(chart.edges[last])
     count = int(load.counts[low:high].sum())
-    things = f"{count:,} {load.thing if count == 1 else _many(load.thing)}"
+    things = f"{count:,} {load.thing if count == 1 else many(load.thing)}"
     if high - low == 1:
         name = load.names[low] if load.names else f"{low:,}"
         words = f"{load.place} {name}: {things}"
     else:
-        words = f"{_many(load.place)} {low:,} to {high - 1:,}: {things}"
+        words = f"{many(load.place)} {low:,} to {high - 1:,}: {things}"
     rows, place = load.rows_in(low, high), load.bytes_in(low, high)
     if rows is not None and rows[1] > rows[0]:
         only = rows[0] if rows[1] - rows[0] == 1 else None

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QAccessible, QKeyEvent, QMouseEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from shardcore import SectionRole
-from shardcore.teaching.charts import AxisScale, Chart
+from shardcore.teaching.charts import Chart
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.fonts import SMALL, sized
@@ -30,12 +30,10 @@ DRAG = 4
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
-def positions(scale: AxisScale, values: ArrayLike) -> NDArray[np.float64]:
-    """Return positions on the axis: the base-2 logarithm for sizes (-1 for size 0), else the value."""
-    numbers = np.asarray(values, np.float64)
-    if scale is not AxisScale.SIZES:
-        return numbers
-    return np.where(numbers < 1, -1.0, np.log2(np.maximum(numbers, 1.0)))
+def positions(chart: Chart) -> NDArray[np.float64]:
+    """Return the positions of the edges on the axis: of sizes, their base-2 logarithm, and -1 for size 0."""
+    edges = chart.edges.astype(np.float64)
+    return np.where(edges < 1, -1.0, np.log2(np.maximum(edges, 1.0))) if chart.of_sizes else edges
 
 
 def size_words(size: float) -> str:
@@ -44,11 +42,11 @@ def size_words(size: float) -> str:
     return f"{value:,.0f} {_UNITS[power]}" if value == round(value) else f"{value:,.1f} {_UNITS[power]}"
 
 
-def ticks(scale: AxisScale, low: float, high: float, most: int) -> list[tuple[float, str]]:
+def ticks(low: float, high: float, most: int, *, of_sizes: bool = False) -> list[tuple[float, str]]:
     """Return positions and labels of about `most` ticks between `low` and `high`."""
     if high <= low or most < 1:
         return []
-    if scale is AxisScale.SIZES:
+    if of_sizes:
         return _size_ticks(low, high, most)
     return [(at, number_words(at)) for at in _decimal_steps(low, high, most)]
 
@@ -56,16 +54,16 @@ def ticks(scale: AxisScale, low: float, high: float, most: int) -> list[tuple[fl
 def chart_ticks(chart: Chart, most: int) -> list[tuple[float, str]]:
     if not len(chart):
         return []
-    edges = positions(chart.scale, chart.edges)
+    edges = positions(chart)
     low, high = float(edges[0]), float(edges[-1])
-    if chart.scale is AxisScale.LINEAR and float(chart.edges[1] - chart.edges[0]) == 1:
-        found = ticks(AxisScale.LINEAR, low, high - 1, most) if high - low > 1 else [(low, number_words(low))]
+    if not chart.of_sizes and float(chart.edges[1] - chart.edges[0]) == 1:
+        found = ticks(low, high - 1, most) if high - low > 1 else [(low, number_words(low))]
         return [(at + 0.5, text) for at, text in found if at == round(at)]
-    if chart.scale is AxisScale.SIZES and len(edges) <= most and chart.edges[0]:
+    if chart.of_sizes and len(edges) <= most and chart.edges[0]:
         # So few that each one fits.
         return [(float(at), size_words(float(edge))) for at, edge in zip(edges, chart.edges, strict=True)]
-    found = ticks(chart.scale, low, high, most)
-    return [(-0.5, text) if chart.scale is AxisScale.SIZES and at == -1 else (at, text) for at, text in found]
+    found = ticks(low, high, most, of_sizes=chart.of_sizes)
+    return [(-0.5, text) if chart.of_sizes and at == -1 else (at, text) for at, text in found]
 
 
 def number_words(number: float) -> str:
@@ -140,7 +138,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         item.clear()
         if chart is None:
             return
-        edges = self._edges = positions(chart.scale, chart.edges)
+        edges = self._edges = positions(chart)
         highest = chart.values if chart.ideal is None else np.append(chart.values, chart.ideal)
         self._top = float(highest.max(initial=0)) * 1.06 or 1.0
         self._apply_style(chart)
@@ -151,7 +149,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             item.addItem(pg.PlotCurveItem(x=edges, y=chart.ideal, stepMode="center", pen=pen))
         item.setXRange(float(edges[0]), float(edges[-1]), padding=0.01)
         item.setYRange(0, self._top, padding=0)
-        up = ticks(AxisScale.LINEAR, 0.0, self._top, max(int(view.height() / 30), 2))
+        up = ticks(0.0, self._top, max(int(view.height() / 30), 2))
         if not (chart.values % 1).any():
             # Numbers of objects are integers.
             up = [(at, text) for at, text in up if at == round(at)]

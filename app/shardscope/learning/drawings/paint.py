@@ -15,8 +15,9 @@ from PySide6.QtWidgets import QApplication
 from shardcore import FieldRole, SectionRole
 from shardcore.dataclasses import replace
 from shardcore.model.drawing import Tone
-from shardcore.teaching.drawing.picture import Box, Face, Grip, Ink, Move, Path, Picture, Point, Rect, Shape, Text
+from shardcore.teaching.drawing.picture import Box, Face, Grip, Ink, Move, Path, Picture, Point, Shape, Text
 from shardcore.teaching.drawing.svg import Colours, head_of, outline_of
+from shardcore.teaching.step_drawing import SECTION_TONES
 from shardscope.widgets import fonts as type_
 from shardscope.widgets.theme import colour, palette
 
@@ -47,13 +48,7 @@ def _names(colours: dict[Name, QColor]) -> dict[Name, str]:
     return {key: one.name() for key, one in colours.items()}
 
 
-_ROLES = {
-    Tone.HEADER: SectionRole.HEADER,
-    Tone.INDEX: SectionRole.INDEX,
-    Tone.LOOKUP: SectionRole.LOOKUP,
-    Tone.DATA: SectionRole.DATA,
-    Tone.METADATA: SectionRole.METADATA,
-    Tone.FOOTER: SectionRole.FOOTER,
+_ROLES = {tone: role for role, tone in SECTION_TONES.items()} | {
     Tone.DEAD: SectionRole.UNKNOWN,
     Tone.ONE: SectionRole.HEADER,
     Tone.TWO: SectionRole.INDEX,
@@ -159,10 +154,6 @@ def paint_grip(painter: QPainter, grip: Grip, colour: QColor, *, wide: float = 2
     painter.drawEllipse(QPointF(x, rect.y + rect.w / 2), rect.w / 2 + wide / 2 - 1, rect.w / 2 + wide / 2 - 1)
 
 
-def rect_of(rect: Rect) -> QRectF:
-    return QRectF(rect.x, rect.y, rect.w, rect.h)
-
-
 def polygon_of(points: tuple[Point, ...]) -> QPolygonF:
     return QPolygonF([QPointF(x, y) for x, y in points])
 
@@ -184,7 +175,7 @@ def _text(painter: QPainter, text: Text, colours: Colours, fonts: Fonts) -> None
 
 def _box(painter: QPainter, box: Box, colours: Colours) -> None:
     ink, width = outline_of(box)
-    place = rect_of(box.rect)
+    place = QRectF(*box.rect)
     tint = colours.tints.get(box.tone)
     painter.setPen(Qt.PenStyle.NoPen)
     if tint is not None:

@@ -142,10 +142,9 @@ class Controls(QWidget):
         self.hide()
 
     def show_controls(self, controls: Sequence[Control], values: Mapping[str, Any]) -> None:
-        shapes = [_shape(one) for one in controls]
-        rebuilds = shapes != [_shape(one) for one in self._controls]
+        shapes, known = ([replace(one, value=None) for one in some] for some in (controls, self._controls))
         self._controls = tuple(controls)
-        if rebuilds:
+        if shapes != known:
             self._rebuild()
         self._showing = True
         for control in controls:
@@ -223,10 +222,6 @@ class Controls(QWidget):
             self.changed.emit(name, value)
 
 
-def _shape(control: Control) -> tuple[Any, ...]:
-    return (control.name, control.label, control.kind.value, control.low, control.high, control.choices, control.doc)
-
-
 _SCALE = 2
 
 
@@ -277,10 +272,8 @@ class DrawingPanel(QWidget):
         self._drawn: Sketch | None = None
         self.name = ""
         self.drawing: Drawing | None = None
-        self.tabs = made(
-            QTabBar(), "drawingTabs", accessibleName=self.tr("Drawings"), drawBase=False, usesScrollButtons=True
-        )
-        self.tabs.setExpanding(False)
+        looks = {"drawBase": False, "usesScrollButtons": True, "expanding": False}
+        self.tabs = made(QTabBar(), "drawingTabs", accessibleName=self.tr("Drawings"), **looks)
         self.controls, self.view = Controls(), DrawingView()
         self.notice = made(WrapText(tone="error"), "drawingNotice")
         self.notice.setContentsMargins(12, 4, 12, 4)

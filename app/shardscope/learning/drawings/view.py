@@ -39,15 +39,7 @@ from shardcore.model.drawing import Drawing, Table
 from shardcore.teaching.drawing.layout import LEAST_WIDTH, placed
 from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect, Text
 from shardcore.teaching.drawing.svg import Colours, tip_of
-from shardscope.learning.drawings.paint import (
-    Fonts,
-    colours_of,
-    paint_arriving,
-    paint_grip,
-    paint_picture,
-    polygon_of,
-    rect_of,
-)
+from shardscope.learning.drawings.paint import Fonts, colours_of, paint_arriving, paint_grip, paint_picture, polygon_of
 from shardscope.learning.drawings.stage_player import StagePlayback
 from shardscope.session.display_text import grouped, span_words
 from shardscope.widgets import fonts as type_
@@ -185,7 +177,7 @@ class Paper(QGraphicsItem):
         # A line in the page colour beside the frame makes it visible on any tint.
         for grown, colour, width in ((2.0, QColor(colours.base), 1.5), (3.5, accent, 2.0)):
             painter.setPen(QPen(colour, width))
-            painter.drawRoundedRect(rect_of(stop.rect.grown(grown)), 4, 4)
+            painter.drawRoundedRect(QRectF(*stop.rect.grown(grown)), 4, 4)
 
 
 _PAGES = (
@@ -494,8 +486,7 @@ class DrawingView(QGraphicsView):
         if self._stop < 0:
             return
         stop = self._stops[self._stop]
-        rect = stop.rect.grown(12)
-        self.ensureVisible(QRectF(rect.x, rect.y, rect.w, rect.h), 0, 0)
+        self.ensureVisible(QRectF(*stop.rect.grown(12)), 0, 0)
         self._point(stop.item)
         self._say(stop)
 

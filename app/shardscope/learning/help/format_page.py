@@ -143,9 +143,8 @@ class PageView(ResourceFreeText):
                     word = old.anchorHref().startswith("word:")
                     look.setForeground(QBrush(colours.text if word else colours.accent))
                     look.setUnderlineColor(colours.faint)
-                    look.setUnderlineStyle(
-                        QTextCharFormat.UnderlineStyle.DotLine if word else QTextCharFormat.UnderlineStyle.NoUnderline
-                    )
+                    styles = QTextCharFormat.UnderlineStyle
+                    look.setUnderlineStyle(styles.DotLine if word else styles.NoUnderline)
                 elif old.fontItalic() and inside:
                     look.setFontItalic(False)
                     look.setForeground(QBrush(colours.muted))

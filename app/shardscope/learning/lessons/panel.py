@@ -204,9 +204,8 @@ class LessonPanel(QWidget):
         )
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more.setMenu(menu)
-        self.bar = made(
-            QProgressBar(), "lessonProgress", accessibleName=self.tr("Progress of the lesson"), textVisible=False
-        )
+        spoken = self.tr("Progress of the lesson")
+        self.bar = made(QProgressBar(), "lessonProgress", accessibleName=spoken, textVisible=False)
         self.bar.setFixedHeight(4)
         self.heading, self.text = Prose(bold=True, large=True), made(Prose(), "lessonText")
         self.trouble = made(Prose(tone="warning"), "lessonTrouble")

@@ -53,10 +53,8 @@ class _Wrapped(QStyledItemDelegate):
         width = tree.viewport().width() - depth * tree.indentation() - 10
         font = index.data(Qt.ItemDataRole.FontRole)
         metrics = QFontMetrics(font) if isinstance(font, QFont) else tree.fontMetrics()
-        rect = metrics.boundingRect(
-            0, 0, max(width, 60), 10_000, int(Qt.TextFlag.TextWordWrap), str(index.data() or "")
-        )
-        return QSize(width, rect.height() + 4)
+        text, wraps = str(index.data() or ""), int(Qt.TextFlag.TextWordWrap)
+        return QSize(width, metrics.boundingRect(0, 0, max(width, 60), 10_000, wraps, text).height() + 4)
 
 
 class ReportTree(QTreeWidget):

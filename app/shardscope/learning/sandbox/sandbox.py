@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
+from shardcore import Cancelled, DataSet, Shard, ShardError, Span, UsageError
 from shardcore.dataclasses import replace
 from shardcore.model.span import SourceName
 from shardcore.model.text import shown
@@ -176,9 +176,8 @@ class Sandbox(QObject):
                 raise UsageError("select a byte of the file first")
             return Change.flip(place.start, bit, source.read(place.start, place.start + 1)[0])
 
-        self._session.ask(
-            made, self._add, failed=self.tr("Cannot flip the bit"), key=("flip", self), priority=JobPriority.SCREEN
-        )
+        failed, key = self.tr("Cannot flip the bit"), ("flip", self)
+        self._session.ask(made, self._add, failed=failed, key=key, priority=JobPriority.SCREEN)
 
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
         """Overwrite bytes as one undo step; the file is reopened after `SOON_MILLISECONDS` without typing."""
@@ -349,9 +348,7 @@ class Sandbox(QObject):
                 return  # other bytes were typed meanwhile
             self.impact = impact
             self.compared.emit()
-            report = impact.checks[-1].report
-            found = report if report is not None else Report(Depth.CONTENT, 0, impact.findings)
-            self._session.verification.set_report(found)
+            self._session.verification.set_report(impact.report)
 
         request = self._session.request.with_changes((), self._expects)
 
