@@ -6,6 +6,7 @@ import ast
 import base64
 import multiprocessing
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,9 +26,11 @@ BARE_SPEC = """{"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "
  "minishard_bits": 4, "shard_bits": 0, "minishard_index_encoding": "gzip", "data_encoding": "gzip"}"""
 
 
-def decoders() -> list[str]:
-    """The names of the decoder processes that run."""
-    return [process.name for process in multiprocessing.active_children() if process.name == "decoder"]
+@pytest.fixture
+def decoders() -> Callable[[], int]:
+    """The number of decoder processes that were started here and run."""
+    before = multiprocessing.active_children()
+    return lambda: sum(one.name == "decoder" and one not in before for one in multiprocessing.active_children())
 
 
 def read_first(session: Session, qtbot: QtBot) -> bytes:
@@ -72,17 +75,19 @@ def test_a_failure_carries_the_request(session: Session, qtbot: QtBot, data: Pat
     assert failure.uri == request.uri
 
 
-def test_the_decoder_ends_with_the_shard(session: Session, qtbot: QtBot, data: Path) -> None:
+def test_the_decoder_ends_with_the_shard(
+    session: Session, qtbot: QtBot, data: Path, decoders: Callable[[], int]
+) -> None:
     """Chunks are decompressed in another process; closing the shard leaves none."""
     open_in(session, qtbot, data / "bloscpack" / "meta_1.blp")
-    assert decoders() == []
+    assert decoders() == 0
     assert read_first(session, qtbot)
-    assert len(decoders()) == 1
+    assert decoders() == 1
     session.close()
-    qtbot.waitUntil(lambda: decoders() == [] and not session.jobs.open_jobs)
+    qtbot.waitUntil(lambda: decoders() == 0 and not session.jobs.open_jobs)
 
 
-def test_the_decoder_ends_with_the_window(qtbot: QtBot, data: Path) -> None:
+def test_the_decoder_ends_with_the_window(qtbot: QtBot, data: Path, decoders: Callable[[], int]) -> None:
     jobs = Jobs()
     session = Session(jobs)
     open_in(session, qtbot, data / "bloscpack" / "meta_1.blp")
@@ -90,7 +95,7 @@ def test_the_decoder_ends_with_the_window(qtbot: QtBot, data: Path) -> None:
     read_first(session, qtbot)
     session.close()
     assert jobs.shutdown()
-    assert decoders() == []
+    assert decoders() == 0
     assert jobs.open_jobs == ()
 
 

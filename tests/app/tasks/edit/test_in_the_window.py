@@ -112,7 +112,7 @@ def press(window: MainWindow, what: QAbstractButton | QAction) -> None:
 
 def apply(window: MainWindow, sheet: EditDialog) -> None:
     """Presses the button that makes the edit."""
-    assert sheet.apply.isEnabled()
+    assert QTest.qWaitFor(sheet.apply.isEnabled, 20_000)
     press(window, sheet.apply)
 
 
