@@ -112,7 +112,9 @@ def press(window: MainWindow, what: QAbstractButton | QAction) -> None:
 
 def apply(window: MainWindow, sheet: EditDialog) -> None:
     """Presses the button that makes the edit."""
-    assert QTest.qWaitFor(sheet.apply.isEnabled, 20_000)
+    if not sheet.apply.isEnabled():
+        settle(window)  # what was typed last is computed a moment later
+    assert sheet.apply.isEnabled()
     press(window, sheet.apply)
 
 
