@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +16,11 @@ from shardcore.model.budget import count_source
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.objects import State, row_steps
 from shardcore.progress import Progress
-from shardcore.shards.shard import AT_ONCE, Shard, SourcePart
+from shardcore.shards.shard import Shard, SourcePart
 from shardcore.sources.base import read_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
@@ -132,35 +133,37 @@ class FileShard(Shard):
             raise FormatError(ref.error or f"row {ref.row} has no object", span=ref.record)
         yield from read_pieces(self.file.source, ref.spans[0].start, ref.spans[0].stop)
 
-    def contents(self, rows: I64) -> Iterator[bytes | ShardError]:
-        for first in range(0, len(rows), AT_ONCE):
-            few = rows[first : first + AT_ONCE]
-            columns = self._objects.columns(few)
-            starts, stops = self._stored(columns)
-            # `read` refuses large contents.
-            starts[np.maximum(columns.size, stops - starts) > DEFAULT_LIMIT] = -1
-            if (starts < 0).all():
-                yield from super().contents(few)
-                continue
-            count_source(self.source)
-            stored = ranges_of(self.file.source, starts[starts >= 0], stops[starts >= 0])
-            encoded = self._encoded(columns).tolist()
-            for number, (row, start) in enumerate(zip(few.tolist(), starts.tolist(), strict=True)):
-                if start < 0:
-                    yield from super().contents(few[number : number + 1])
-                elif encoded[number]:
-                    yield self._content_or_error(partial(self._decode_row, row, start, next(stored)))
-                else:
-                    yield next(stored)
+    def _contents(self, rows: I64) -> Iterator[bytes | ShardError]:
+        return self.contents_of(self._objects.columns(rows))
+
+    def contents_of(self, columns: ObjectColumns) -> Iterator[bytes | ShardError]:
+        starts, stops = self._stored(columns)
+        # `read` refuses large contents.
+        together = (starts >= 0) & (np.maximum(columns.size, stops - starts) <= DEFAULT_LIMIT)
+        count_source(self.source)
+        if together.all():
+            yield from self._read_together(columns, starts, stops)
+            return
+        found = self._read_together(columns.take(together), starts[together], stops[together])
+        for row, one in zip(columns.row[:, np.newaxis], together.tolist(), strict=True):
+            yield from islice(found, 1) if one else super()._contents(row)
+
+    def _read_together(self, columns: ObjectColumns, starts: I64, stops: I64) -> Iterator[bytes | ShardError]:
+        first = 0
+        for stored in ranges_of(self.file.source, starts, stops):
+            some = slice(first, first + len(stored))
+            yield from self._decode_rows(columns.take(some), starts[some], stored)
+            first = some.stop
 
     def _stored(self, columns: ObjectColumns) -> tuple[I64, I64]:
-        """Return start and stop of the stored bytes of rows that `_decode_row` can decode; -1 for other rows."""
+        """Return start and stop of the stored bytes of rows that `_decode_rows` can decode; -1 for other rows."""
         none = np.full(len(columns), -1, np.int64)
         return none, none
 
-    def _encoded(self, columns: ObjectColumns) -> NDArray[np.bool_]:
-        """Return a mask of the rows whose content differs from their stored bytes."""
-        return np.ones(len(columns), np.bool_)
+    def _decode_rows(self, columns: ObjectColumns, starts: I64, stored: list[bytes]) -> Iterable[bytes | ShardError]:
+        """Return the contents, or errors, of rows whose stored bytes were read from the offsets `starts`."""
+        rows = zip(columns.row.tolist(), starts.tolist(), stored, strict=True)
+        return (self._content_or_error(partial(self._decode_row, *row)) for row in rows)
 
     def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         """Return the content of a row, whose stored bytes were read from the offset `start`."""
@@ -209,7 +212,7 @@ def _module(package: str, name: str) -> Any:
     return import_module(f"{package}.{name}") if find_spec(f"{package}.{name}") is not None else None
 
 
-def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[bytes]:
+def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[list[bytes]]:
     """Yield the bytes of half-open ranges in their order; up to `BYTES_AT_ONCE` are read at once, neighbours as one."""
     ends, first = np.cumsum(stops - starts), 0
     while first < len(starts):
@@ -222,6 +225,5 @@ def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[bytes]:
         group[order - first] = np.repeat(np.arange(len(heads)), np.diff(heads, append=len(order)))
         blocks = source.read_many(list(zip(begins.tolist(), reach[np.append(heads[1:], 0) - 1].tolist(), strict=True)))
         heads, tails = ((edges[first:last] - begins[group]).tolist() for edges in (starts, stops))
-        for number, start, stop in zip(group.tolist(), heads, tails, strict=True):
-            yield blocks[number][start:stop]
+        yield [blocks[number][start:stop] for number, start, stop in zip(group.tolist(), heads, tails, strict=True)]
         first = last

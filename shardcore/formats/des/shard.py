@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import BadMagic, FormatError, LimitExceeded, Truncated, Unsupported
+from shardcore.errors import BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.formats.des import layout
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
@@ -101,8 +101,10 @@ class DesShard(FileShard):
             live = np.zeros(len(columns), bool)
         return columns.places(live)
 
-    def _encoded(self, columns: ObjectColumns) -> NDArray[np.bool_]:
-        return np.asarray(columns.codec != 0)
+    def _decode_rows(
+        self, columns: ObjectColumns, starts: NDArray[np.int64], stored: list[bytes]
+    ) -> Iterable[bytes | ShardError]:
+        return super()._decode_rows(columns, starts, stored) if columns.codec.any() else stored
 
     def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         return self.file.decode(row, stored)

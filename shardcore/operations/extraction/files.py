@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of, reported_as
-from shardcore.model.objects import ObjectRef, State
+from shardcore.model.objects import ObjectColumns, ObjectRef, State
 from shardcore.model.parallel import in_order
 from shardcore.operations.description import ALL_PARTS, ANY_SIZE, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardcore.operations.extraction.names import ENDINGS, HEAD, Names, ending_of
@@ -75,9 +74,9 @@ _BARE = (State.UNUSED, State.DELETED)
 
 @dataclass(frozen=True, slots=True)
 class SmallObjects:
-    """Rows and keys of small objects that are `bare`; their contents are read together."""
+    """Columns and keys of small objects that are `bare`; their contents are read together."""
 
-    rows: NDArray[np.int64]
+    columns: ObjectColumns
     keys: list[str]
 
 
@@ -428,9 +427,10 @@ class _Extraction(Target):
     def _of_small(self, groups: Iterable[SmallObjects]) -> Generator[list[Extracted]]:
         lost, temporary = SourceError(""), temporary_text("extract")
         for few in groups:
-            contents, (ref,) = self._shard.contents(few.rows), self._shard.objects.each_ref(few.rows[:1], sizes=False)
+            rows, contents = few.columns.row, self._shard.contents_of(few.columns)
+            (ref,) = self._shard.objects.each_ref(rows[:1], sizes=False)
             facts = {} if isinstance(ref, ShardError) else self._facts(ref)
-            for row, key in zip(few.rows.tolist(), few.keys, strict=True):
+            for row, key in zip(rows.tolist(), few.keys, strict=True):
                 name = self.names.give(key)
                 try:
                     # `contents` ends at an error of the source.
