@@ -13,7 +13,7 @@ from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import LimitExceeded, UsageError
 from shardcore.model.objects import ObjectRef, State, in_states
 from shardcore.operations.extraction import ExtractOptions
-from shardcore.operations.extraction.selection import all_rows, outer_kinds
+from shardcore.operations.extraction.selection import outer_kinds, rows_in_file_order
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.prefetch import fetched_ahead
@@ -85,7 +85,7 @@ def rows_to_convert(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], 
         if found := int(np.count_nonzero(mask)):
             left[what] += found
 
-    for rows in all_rows(objects):
+    for rows in rows_in_file_order(objects):
         columns = objects.columns(rows)
         inside = np.isin(columns.kind, outer)
         for code, kind in enumerate(objects.kinds):

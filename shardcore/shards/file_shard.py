@@ -116,6 +116,10 @@ class FileShard(Shard):
         return text if self._lookup is None else self._lookup.parse(text)
 
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
+        if not recorder.recording and hasattr(self._lookup, "in_memory"):
+            known: ObjectRef | None = self._lookup.in_memory(key)
+            if known is not None:
+                return known
         if hasattr(self._lookup, "walk"):
             source = recorder.meter(self.file.source) if recorder.recording else self.file.source
             return recorder.follow(self._lookup.walk(key, source), self.format)

@@ -187,7 +187,7 @@ class ShardItems(ItemsView[str, bytes]):
     """Keys and contents; contents are read together instead of key by key."""
 
     def __iter__(self) -> Iterator[tuple[str, bytes]]:
-        yield from self._mapping._items()  # type: ignore[attr-defined]
+        return self._mapping._items()  # type: ignore[attr-defined,no-any-return]
 
 
 class ShardValues(ValuesView[bytes]):

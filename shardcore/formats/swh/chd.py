@@ -53,17 +53,17 @@ class Round(NamedTuple):
     mixed: Triple
 
 
-def key_words(key: bytes) -> tuple[int, ...]:
+def _addends(key: bytes) -> tuple[Triple, Triple, Triple]:
     if len(key) != KEY_SIZE:
         raise ValueError(f"a key has {KEY_SIZE} bytes, not {len(key)}")
-    return _WORDS.unpack(key)
+    a, b, c, d, e, f, g, h = _WORDS.unpack(key)
+    return (a, b, c), (d, e, f), (g, h, KEY_SIZE)
 
 
 def jenkins_rounds(key: bytes, seed: int) -> tuple[Round, Round, Round]:
-    words = key_words(key)
     state: Triple = (STATE_START, STATE_START, seed & _MASK)
     rounds = []
-    for x, y, z in (words[0:3], words[3:6], (*words[6:8], KEY_SIZE)):
+    for x, y, z in _addends(key):
         a, b, c = state
         added = (a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK
         mixed = _mix_integers(*added)
@@ -73,10 +73,10 @@ def jenkins_rounds(key: bytes, seed: int) -> tuple[Round, Round, Round]:
 
 
 def jenkins_one(key: bytes, seed: int) -> Triple:
-    words = key_words(key)
     a, b, c = STATE_START, STATE_START, seed & _MASK
-    for x, y, z in (words[0:3], words[3:6], (*words[6:8], KEY_SIZE)):
-        a, b, c = _mix_integers((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
+    for x, y, z in _addends(key):
+        # Only the third number is shifted before it is reduced.
+        a, b, c = _mix_integers(a + x, b + y, (c + z) & _MASK)
     return a, b, c
 
 

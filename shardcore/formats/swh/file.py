@@ -66,6 +66,7 @@ class SwhFile:
         size = 0 if hash_layout is None else hash_layout.stop - hash_layout.start
         self._section = window[:size] if 0 < size <= len(window) else None
         self._function: Once[tuple[hash_section.Encoded, hash_section.Decoded]] = Once()
+        self._displacements: Once[NDArray[np.uint32] | None] = Once()
         self._tail: Once[dict[str, Any]] = Once()
         self._order: Once[SlotOrder] = Once()
         self._last_slots, self.last_slots_count = last_slots, len(last_slots) // SLOT.size
@@ -181,6 +182,16 @@ class SwhFile:
         hash_section.read_hash_tail(section[-HASH_TAIL.size :], layout)
         encoded = hash_section.read_encoded(section, layout)
         return encoded, hash_section.decode(encoded, layout.buckets, layout.where)
+
+    def displacements(self) -> NDArray[np.uint32] | None:
+        """Return the displacements of all buckets, without the rest of `function`; None if they are damaged."""
+
+        def decoded() -> NDArray[np.uint32] | None:
+            with suppress(FormatError):
+                return self._read_function()[1].displacements
+            return None
+
+        return self._displacements.get(decoded)
 
     def slots_of(self, keys: NDArray[np.uint8], *, signed: bool = False) -> I64:
         """Return the slots of keys; `signed` as an old version of the library hashed them."""
@@ -485,8 +496,10 @@ class SwhObjects(Objects):
         return self.with_sizes(columns) if sizes or self._file.order is not None else columns
 
     def _keys(self, slots: NDArray[Any]) -> list[str | None]:
-        keys = zip(key_rows(slots["key"].tobytes()), self._keyed(slots).tolist(), strict=True)
-        return [key if keyed else None for key, keyed in keys]
+        keys: list[str | None] = [*key_rows(slots["key"].tobytes())]
+        for at in np.flatnonzero(~self._keyed(slots)).tolist():
+            keys[at] = None
+        return keys
 
     def _key_strings(self, slots: NDArray[Any]) -> ByteStrings:
         keyed = self._keyed(slots)

@@ -104,7 +104,7 @@ def _xorbs(file: MdbFile, progress: Progress) -> Load:
         "chunk",
         section.counts,
         f"A xorb has up to {plural(MOST_CHUNKS, 'chunk')} or 64 MiB, whichever comes first.",
-        row_bounds=index.first_row(CHUNK) + section.bounds.astype(np.int64),
+        row_bounds=index.first_rows[CHUNK] + section.bounds.astype(np.int64),
         starts=section.start + RECORD_SIZE * section.headers,
         stops=section.start + RECORD_SIZE * section.ends,
         names=_labels(index, XORB),

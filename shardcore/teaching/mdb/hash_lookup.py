@@ -86,7 +86,7 @@ class HashLookupSketch:
         section = index.section(kind)
         hits: list[Span] = []
         if row >= 0:
-            inside = row - index.first_row(kind)
+            inside = row - index.first_rows[kind]
             record = int((section.entries if kind == CHUNK else section.headers)[inside])
             hits = [section.span(record)]
         whole = Span("", section.start, section.stop_byte)
