@@ -1069,6 +1069,14 @@ def _stopped_report(shard: Shard, depth: Depth, collected: list[Findings]) -> Re
     return Report(depth, verified, tuple(one for findings in collected for one in findings.all()), stopped_after=many)
 
 
+def cut(source: Source, content: Span, start: int, stop: int, limit: int) -> bytes:
+    """Return bytes `[start, stop)` of a content stored uncompressed at `content`; at most up to its end."""
+    first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
+    if last - first > limit:
+        raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}")
+    return source.read(first, last) if last > first else b""
+
+
 _PURPOSES = {
     SectionRole.HEADER: ReadPurpose.HEAD,
     SectionRole.FOOTER: ReadPurpose.FOOTER,

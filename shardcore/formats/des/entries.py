@@ -159,15 +159,6 @@ class Entries:
             found[there] = np.ascontiguousarray(windows[starts[there]]).view(record.dtype).ravel()
         return found
 
-    def plain(self, row: int) -> tuple[int, int] | None:
-        """Return start and stop of a payload that is the content itself; None for other entries."""
-        index, start = self.index, int(self.walk.starts[row])
-        body = start + layout.UID_HEAD.size + (index[start] | index[start + 1] << 8)
-        if self.shape.bigfile is None or index[body] & layout.BIGFILE_FLAG:
-            return None
-        _, offset, length, codec, _, size, _ = layout.INLINE.packer.unpack_from(index, body)
-        return (offset, offset + length) if not codec and size == length <= self.data_stop - offset else None
-
     def uid(self, row: int) -> bytes:
         at = int(self.walk.starts[row])
         uid_start = at + layout.UID_HEAD.size
