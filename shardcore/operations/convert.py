@@ -157,9 +157,9 @@ class FromMembers(ConvertSource):
             for member, keys in found:
                 if isinstance(keys, ShardError):
                     raise lost(keys, member.name)
-                if keys.reason:
-                    return keys.reason
-                count += keys.count
+                if keys[1]:
+                    return keys[1]
+                count += keys[0]
         self.total = count
         return ""
 

@@ -14,7 +14,7 @@ import numpy as np
 from shardcore.errors import DEFAULT_LIMIT, FormatError, ShardError
 from shardcore.model.budget import count_source
 from shardcore.model.finding import Depth, Findings, Report
-from shardcore.model.objects import State, row_steps
+from shardcore.model.objects import State, row_steps, steps_by_sum
 from shardcore.progress import Progress
 from shardcore.shards.shard import Shard, SourcePart
 from shardcore.sources.base import read_pieces
@@ -137,9 +137,6 @@ class FileShard(Shard):
             raise FormatError(ref.error or f"row {ref.row} has no object", span=ref.record)
         yield from read_pieces(self.file.source, ref.spans[0].start, ref.spans[0].stop)
 
-    def _contents(self, rows: I64) -> Iterator[bytes | ShardError]:
-        return self.contents_of(self._objects.columns(rows))
-
     def contents_of(self, columns: ObjectColumns) -> Iterator[bytes | ShardError]:
         starts, stops = self._stored(columns)
         # `read` refuses large contents.
@@ -149,8 +146,8 @@ class FileShard(Shard):
             yield from self._read_together(columns, starts, stops)
             return
         found = self._read_together(columns.take(together), starts[together], stops[together])
-        for row, one in zip(columns.row[:, np.newaxis], together.tolist(), strict=True):
-            yield from islice(found, 1) if one else super()._contents(row)
+        for number, one in enumerate(together.tolist()):
+            yield from islice(found, 1) if one else super().contents_of(columns.take([number]))
 
     def _read_together(self, columns: ObjectColumns, starts: I64, stops: I64) -> Iterator[bytes | ShardError]:
         first = 0
@@ -218,16 +215,12 @@ def _module(package: str, name: str) -> Any:
 
 def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[list[bytes]]:
     """Yield the bytes of half-open ranges in their order; up to `BYTES_AT_ONCE` are read at once, neighbours as one."""
-    ends, first = np.cumsum(stops - starts), 0
-    while first < len(starts):
-        done = int(ends[first - 1]) if first else 0
-        last = max(int(np.searchsorted(ends, done + BYTES_AT_ONCE, "right")), first + 1)
-        order = first + np.argsort(starts[first:last], kind="stable")
+    for some in steps_by_sum(stops - starts, BYTES_AT_ONCE):
+        order = some.start + np.argsort(starts[some], kind="stable")
         reach = np.maximum.accumulate(stops[order])
         heads = np.flatnonzero(np.append(True, starts[order[1:]] > reach[:-1] + source.merge_gap))
-        begins, group = starts[order[heads]], np.empty(last - first, np.int64)
-        group[order - first] = np.repeat(np.arange(len(heads)), np.diff(heads, append=len(order)))
+        begins, group = starts[order[heads]], np.empty(len(order), np.int64)
+        group[order - some.start] = np.repeat(np.arange(len(heads)), np.diff(heads, append=len(order)))
         blocks = source.read_many(list(zip(begins.tolist(), reach[np.append(heads[1:], 0) - 1].tolist(), strict=True)))
-        heads, tails = ((edges[first:last] - begins[group]).tolist() for edges in (starts, stops))
+        heads, tails = ((edges[some] - begins[group]).tolist() for edges in (starts, stops))
         yield [blocks[number][start:stop] for number, start, stop in zip(group.tolist(), heads, tails, strict=True)]
-        first = last

@@ -652,14 +652,11 @@ class Shard(ArrayValue, Displayed, ABC):
             SourceError: The bytes cannot be read.
         """
         for first in range(0, len(rows), AT_ONCE):
-            yield from self._contents(rows[first : first + AT_ONCE])
+            yield from self.contents_of(self.objects.columns(rows[first : first + AT_ONCE]))
 
     def contents_of(self, columns: ObjectColumns) -> Iterator[bytes | ShardError]:
         """Yield the contents of at most `AT_ONCE` rows of which the columns are known; see `contents`."""
-        return self._contents(columns.row)
-
-    def _contents(self, rows: NDArray[np.int64]) -> Iterator[bytes | ShardError]:
-        for ref in self.objects.each_ref(rows, sizes=False):
+        for ref in self.objects.each_ref(columns.row, sizes=False):
             yield ref if isinstance(ref, ShardError) else self._content_or_error(partial(self.read, ref))
 
     def _content_or_error(self, read: Callable[[], bytes]) -> bytes | ShardError:

@@ -412,18 +412,11 @@ class SwhObjects(Objects):
         slots = self._file.slots_at(rows)
         return self._columns(rows, slots, sizes=sizes), self._keys(slots)
 
-    def keyed(self, rows: I64) -> tuple[ObjectColumns, ByteStrings]:
-        slots = self._file.slots_at(rows)
-        return self._columns(rows, slots, sizes=True), self._key_strings(slots)
-
     def key_texts(self, rows: I64) -> list[str | None]:
         return self._keys(self._file.slots_at(rows))
 
     def key_bytes(self, rows: I64) -> ByteStrings:
         return self._key_strings(self._file.slots_at(rows))
-
-    def states(self, first: int, last: int) -> NDArray[np.uint8]:
-        return self._states(self._file.slots(first, last))
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
         """Return the columns with sizes; reads the length fields, or loads the index for many rows."""
