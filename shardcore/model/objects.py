@@ -305,8 +305,7 @@ def steps_by_sum(sizes: NDArray[np.int64], most: int) -> Iterator[slice]:
     """Yield slices of consecutive items whose sizes add up to at most `most`, or one larger item."""
     ends, first = np.cumsum(sizes), 0
     while first < len(ends):
-        before = int(ends[first - 1]) if first else 0
-        last = max(int(np.searchsorted(ends, before + most, "right")), first + 1)
+        last = max(int(np.searchsorted(ends, most + (ends[first - 1] if first else 0), "right")), first + 1)
         yield slice(first, last)
         first = last
 

@@ -157,9 +157,10 @@ class FromMembers(ConvertSource):
             for member, keys in found:
                 if isinstance(keys, ShardError):
                     raise lost(keys, member.name)
-                if keys[1]:
-                    return keys[1]
-                count += keys[0]
+                objects, why = keys
+                if why:
+                    return why
+                count += objects
         self.total = count
         return ""
 

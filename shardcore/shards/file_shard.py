@@ -142,19 +142,18 @@ class FileShard(Shard):
         # `read` refuses large contents.
         together = (starts >= 0) & (np.maximum(columns.size, stops - starts) <= DEFAULT_LIMIT)
         count_source(self.source)
-        if together.all():
-            yield from self._read_together(columns, starts, stops)
-            return
         found = self._read_together(columns.take(together), starts[together], stops[together])
-        for number, one in enumerate(together.tolist()):
+        return found if together.all() else self._with_others(columns, together.tolist(), found)
+
+    def _with_others(
+        self, columns: ObjectColumns, together: list[bool], found: Iterator[bytes | ShardError]
+    ) -> Iterator[bytes | ShardError]:
+        for number, one in enumerate(together):
             yield from islice(found, 1) if one else super().contents_of(columns.take([number]))
 
     def _read_together(self, columns: ObjectColumns, starts: I64, stops: I64) -> Iterator[bytes | ShardError]:
-        first = 0
-        for stored in ranges_of(self.file.source, starts, stops):
-            some = slice(first, first + len(stored))
+        for some, stored in ranges_of(self.file.source, starts, stops):
             yield from self._decode_rows(columns.take(some), starts[some], stored)
-            first = some.stop
 
     def _stored(self, columns: ObjectColumns) -> tuple[I64, I64]:
         """Return start and stop of the stored bytes of rows that `_decode_rows` can decode; -1 for other rows."""
@@ -213,7 +212,7 @@ def _module(package: str, name: str) -> Any:
     return import_module(f"{package}.{name}") if find_spec(f"{package}.{name}") is not None else None
 
 
-def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[list[bytes]]:
+def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[tuple[slice, list[bytes]]]:
     """Yield the bytes of half-open ranges in their order; up to `BYTES_AT_ONCE` are read at once, neighbours as one."""
     for some in steps_by_sum(stops - starts, BYTES_AT_ONCE):
         order = some.start + np.argsort(starts[some], kind="stable")
@@ -223,4 +222,4 @@ def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[list[bytes]]:
         group[order - some.start] = np.repeat(np.arange(len(heads)), np.diff(heads, append=len(order)))
         blocks = source.read_many(list(zip(begins.tolist(), reach[np.append(heads[1:], 0) - 1].tolist(), strict=True)))
         heads, tails = ((edges[some] - begins[group]).tolist() for edges in (starts, stops))
-        yield [blocks[number][start:stop] for number, start, stop in zip(group.tolist(), heads, tails, strict=True)]
+        yield some, [blocks[n][start:stop] for n, start, stop in zip(group.tolist(), heads, tails, strict=True)]

@@ -96,10 +96,7 @@ class DesShard(FileShard):
         return self.file.read_plain(ref.row, limit)
 
     def _stored(self, columns: ObjectColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        live = columns.state == State.LIVE
-        if not self.file.deleted and self.file.sidecar_error is not None:
-            live = np.zeros(len(columns), bool)
-        return columns.places(live)
+        return columns.places((columns.state == State.LIVE) & (self.file.deleted or self.file.sidecar_error is None))
 
     def _decode_rows(
         self, columns: ObjectColumns, starts: NDArray[np.int64], stored: list[bytes]

@@ -30,7 +30,7 @@ from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import PIECE
 from shardcore.system import extended, held_folder, open_folder, write_new
 from shardcore.writing.partial_file import write_resumable
-from shardcore.writing.temporary import BUFFER, TemporaryFile, exists_error, write_as, write_small
+from shardcore.writing.temporary import TemporaryFile, exists_error, write_as, write_small
 from shardcore.writing.temporary_names import temporary_text
 
 if TYPE_CHECKING:
@@ -572,14 +572,6 @@ class _Extraction(Target):
         if exists and conflict is Conflict.ERROR and self.delivery is not None:
             raise UsageError(f"{self._shown(name)} exists", remedy=Remedy.REPLACE)
         try:
-            flat = free and "/" not in name and conflict is not Conflict.RENAME and self.delivery is None
-            if flat and self._each_piece is None and ref.size < KEPT_FROM:
-                data, pieces = _peeked(pieces, BUFFER)
-                if len(data) <= BUFFER:
-                    write_small(self.lead + name, data)
-                    digest, facts = hashlib.sha256(data).hexdigest(), self._facts(ref)
-                    where = self._given + name
-                    return Extracted(ref.key, where, len(data), digest, part=file.part, row=ref.row, facts=facts)
             path = self._free_path(name) if exists and conflict is Conflict.RENAME else self.folder / name
             path, size, digest = self._write(ref, file.part, pieces, path, name, free=free)
         except UsageError as error:
