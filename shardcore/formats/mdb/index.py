@@ -253,11 +253,8 @@ class KeyMap:
 
     def same(self, raw: bytes) -> I64:
         """Return the numbers of all entries with a full hash."""
-        wanted = np.frombuffer(raw, np.uint8).reshape(1, SIZE)
-        first = int(self.find(wanted)[0])
-        if first < 0:
-            return np.zeros(0, np.int64)
-        last = int(np.searchsorted(self.keys, self.keys[first], "right"))
+        first, last = (int(self.keys.searchsorted(np.uint64(truncated(raw)), side)) for side in ("left", "right"))
+        wanted = np.frombuffer(raw, np.uint8)
         return first + np.flatnonzero((self.section.hashes[self.places[first:last]] == wanted).all(axis=1))
 
 

@@ -416,7 +416,9 @@ class SwhObjects(Objects):
         return self._keys(self._file.slots_at(rows))
 
     def key_bytes(self, rows: I64) -> ByteStrings:
-        return self._key_strings(self._file.slots_at(rows))
+        slots = self._file.slots_at(rows)
+        keyed = self._keyed(slots)
+        return ByteStrings(np.frombuffer(slots["key"][keyed].tobytes(), np.uint8), np.where(keyed, 32, 0))
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
         """Return the columns with sizes; reads the length fields, or loads the index for many rows."""
@@ -493,10 +495,6 @@ class SwhObjects(Objects):
         for at in np.flatnonzero(~self._keyed(slots)).tolist():
             keys[at] = None
         return keys
-
-    def _key_strings(self, slots: NDArray[Any]) -> ByteStrings:
-        keyed = self._keyed(slots)
-        return ByteStrings(np.frombuffer(slots["key"][keyed].tobytes(), np.uint8), np.where(keyed, 32, 0))
 
     def _keyed(self, slots: NDArray[Any]) -> NDArray[np.bool_]:
         return in_states(self._layout.states(slots["offset"]), (State.LIVE, State.DAMAGED))

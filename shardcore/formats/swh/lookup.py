@@ -377,9 +377,9 @@ class SwhLookup:
         (size,) = OBJECT.packer.unpack_from(window)
         if (error := self._layout.too_long(offset, size)) is not None:
             raise error
-        if (order := self._file.order) is not None and (expected := order.size_of(slot, offset)) != size:
-            content = offset + OBJECT.size
-            check_length(window[: OBJECT.size], Span("", content, content + expected))
+        if (order := self._file.order) is not None:
+            start = offset + OBJECT.size
+            check_length(window[: OBJECT.size], Span("", start, start + order.size_of(slot, offset)))
         return live_ref(key, slot, offset, size)
 
     # --- a key that is not found ---------------------------------------------------------------------------------

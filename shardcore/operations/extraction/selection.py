@@ -75,21 +75,14 @@ def taken_rows(
 
 
 def kind_code(shard: Shard, kind: str | None) -> int | None:
-    if kind is None:
-        return None
-    if kind not in shard.objects.kinds:
-        raise no_kind(kind, shard.objects.kinds)
-    return shard.objects.kinds.index(kind)
+    check_kind(kind, shard.objects.kinds)
+    return None if kind is None else shard.objects.kinds.index(kind)
 
 
 def check_kind(kind: str | None, kinds: Collection[str]) -> None:
     """Refuse a kind that no shard has; without any kinds there is nothing to compare with."""
     if kind is not None and kinds and kind not in kinds:
-        raise no_kind(kind, kinds)
-
-
-def no_kind(kind: str, kinds: Iterable[str]) -> UsageError:
-    return UsageError(f"no objects of kind {short(kind)} (available: {', '.join(kinds)})")
+        raise UsageError(f"no objects of kind {short(kind)} (available: {', '.join(kinds)})")
 
 
 Unreadable = Callable[[str, ShardError], None]
