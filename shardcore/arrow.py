@@ -81,7 +81,7 @@ class _Batches:
             columns, texts = self._objects.page(rows, sizes=True)
             keys = self._texts(texts)
         else:
-            columns, strings = self._objects.keyed(rows)
+            columns, strings = self._objects.columns(rows, sizes=True), self._objects.key_bytes(rows)
             keys = self._hashes(strings) if self._form == "hash" else self._numbers(strings)
         found = [keys]
         for field in list(self.schema)[1:]:

@@ -59,14 +59,13 @@ def shown_rows(
     for first in range(0, count, step):
         if left == 0:
             return
-        last = min(first + step, count)
+        rows = np.arange(first, min(first + step, count), dtype=np.int64)
         if skip and kind is None:
             # Skipped rows are counted by state, without reading keys and sizes.
-            counted = int(np.count_nonzero(~in_states(shard.objects.states(first, last), hidden)))
+            counted = int(np.count_nonzero(~in_states(shard.objects.columns(rows).state, hidden)))
             if counted <= skip:
                 skip -= counted
                 continue
-        rows = np.arange(first, last, dtype=np.int64)
         columns, texts = shard.objects.page(rows) if keys else (shard.objects.columns(rows), [])
         keep = ~in_states(columns.state, hidden)
         if kind is not None:

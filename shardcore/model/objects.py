@@ -293,6 +293,15 @@ def row_steps(count: int, step: int = 1 << 16) -> Iterator[NDArray[np.int64]]:
         yield np.arange(first, min(first + step, count), dtype=np.int64)
 
 
+def steps_by_sum(sizes: NDArray[np.int64], most: int) -> Iterator[slice]:
+    """Yield slices of consecutive items whose sizes add up to at most `most`, or one larger item."""
+    ends, first = np.cumsum(sizes), 0
+    while first < len(ends):
+        last = max(int(np.searchsorted(ends, most + (ends[first - 1] if first else 0), "right")), first + 1)
+        yield slice(first, last)
+        first = last
+
+
 class Objects(_Columnar, Sequence[ObjectRef]):
     """All objects of a shard, as a sequence of `ObjectRef`; a row is a slot of the format.
 
@@ -353,10 +362,6 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         """
         return self.columns(np.arange(first, last, dtype=np.int64))
 
-    def states(self, first: int, last: int) -> NDArray[np.uint8]:
-        """Return the states of the rows `[first, last)`, as `State` values, uint8."""
-        return self.columns(np.arange(first, last, dtype=np.int64)).state
-
     @abstractmethod
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """Return the keys as text; None for unused rows and keys without a text form."""
@@ -372,10 +377,6 @@ class Objects(_Columnar, Sequence[ObjectRef]):
     def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
         """Return columns and keys of some rows; rows that must be read from the file are read only once for both."""
         return self.columns(rows, sizes=sizes), self.key_texts(rows)
-
-    def keyed(self, rows: NDArray[np.int64]) -> tuple[ObjectColumns, ByteStrings]:
-        """Return the columns of some rows including sizes, and the keys as `key_bytes`."""
-        return self.columns(rows, sizes=True), self.key_bytes(rows)
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
         """Return columns with unknown sizes read from the file."""
@@ -569,9 +570,6 @@ class LazyObjects(Objects):
 
     def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
         return self._load().page(rows, sizes=sizes)
-
-    def keyed(self, rows: NDArray[np.int64]) -> tuple[ObjectColumns, ByteStrings]:
-        return self._load().keyed(rows)
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
         return self._load().with_sizes(columns)

@@ -41,6 +41,7 @@ from shardcore.operations.convert_worker import (
 )
 from shardcore.operations.description import ANY_SIZE, KeyChoice
 from shardcore.operations.extraction import extract as extract_opened
+from shardcore.operations.extraction.files import SmallObjects
 from shardcore.operations.extraction.selection import small_runs
 from shardcore.operations.pack import Packed, write_items
 from shardcore.progress import Progress, no_progress
@@ -156,9 +157,10 @@ class FromMembers(ConvertSource):
             for member, keys in found:
                 if isinstance(keys, ShardError):
                     raise lost(keys, member.name)
-                if keys.reason:
-                    return keys.reason
-                count += keys.count
+                objects, why = keys
+                if why:
+                    return why
+                count += objects
         self.total = count
         return ""
 
@@ -226,16 +228,16 @@ def _in_turn(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> 
 
 def _batched(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> Iterator[SourceObject | InputBatch]:
     """Yield objects in turn; small ones without metadata in batches."""
-    for run, small in small_runs(shard, rows, SMALL_FILE):
-        if not small:
+    for run in small_runs(shard, rows, SMALL_FILE):
+        if not isinstance(run, SmallObjects):
             yield from _in_turn(shard, run, request)
             continue
         contents = list[bytes]()
-        for data in shard.contents(run):
+        for data in shard.contents_of(run.columns):
             if isinstance(data, ShardError):
                 raise data
             contents.append(data)
-        yield InputBatch([key or "" for key in shard.objects.key_texts(run)], contents)
+        yield InputBatch(run.keys, contents)
 
 
 def _read_later(shard: Shard, ref: ObjectRef, request: ObjectsRequest, checksum: str) -> SourceObject:

@@ -13,7 +13,7 @@ from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import LimitExceeded, UsageError
 from shardcore.model.objects import ObjectRef, State, in_states
 from shardcore.operations.extraction import ExtractOptions
-from shardcore.operations.extraction.selection import all_rows, outer_kinds
+from shardcore.operations.extraction.selection import outer_kinds, rows_in_file_order
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.prefetch import fetched_ahead
@@ -68,14 +68,6 @@ class HeldObjects:
     first: list[ObjectRecord]
 
 
-@dataclass(frozen=True, slots=True)
-class KeyCheck:
-    """Number of objects of a shard, and the reason why a key is invalid in the target format, or empty."""
-
-    count: int
-    reason: str = ""
-
-
 def rows_to_convert(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], Counter[str]]:
     shard.load_index()
     objects, options = shard.objects, ExtractOptions(deleted=deleted)
@@ -85,7 +77,7 @@ def rows_to_convert(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], 
         if found := int(np.count_nonzero(mask)):
             left[what] += found
 
-    for rows in all_rows(objects):
+    for rows in rows_in_file_order(objects):
         columns = objects.columns(rows)
         inside = np.isin(columns.kind, outer)
         for code, kind in enumerate(objects.kinds):
@@ -104,10 +96,13 @@ def rows_to_convert(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], 
     return np.concatenate(taken), left
 
 
-def check_keys(shard: DataSet, name: str, progress: Progress, format: str, deleted: bool, keep: bool) -> KeyCheck:
+def check_keys(
+    shard: DataSet, name: str, progress: Progress, format: str, deleted: bool, keep: bool
+) -> tuple[int, str]:
+    """Return the number of objects of a shard, and the reason why a key is invalid in the target format, or empty."""
     with shard.borrowed(name, keep=keep) as member:
         rows, _ = rows_to_convert(member, deleted=deleted)
-        return KeyCheck(len(rows), first_unfit_key(member, rows, format))
+        return len(rows), first_unfit_key(member, rows, format)
 
 
 def first_unfit_key(shard: Shard, rows: NDArray[np.int64], format: str) -> str:

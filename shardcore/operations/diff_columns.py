@@ -175,10 +175,6 @@ def stored_bytes(source: Source, starts: I64, stops: I64) -> ByteStrings:
         block = np.frombuffer(source.read(low, high), np.uint8)
         if bool((starts[1:] == stops[:-1]).all()):
             return ByteStrings(block, lengths)
-        width = int(lengths[0])
-        if width and bool((lengths == width).all()):
-            windows = np.lib.stride_tricks.sliding_window_view(block, width)
-            return ByteStrings(windows[starts - low].reshape(-1), lengths)
         begins = np.cumsum(lengths) - lengths
         return ByteStrings(block[np.repeat(starts - low - begins, lengths) + np.arange(total)], lengths)
     parts = source.read_many(list(zip(starts.tolist(), stops.tolist(), strict=True)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from functools import cache, partial
 from importlib import import_module
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,13 @@ import numpy as np
 from shardcore.errors import DEFAULT_LIMIT, FormatError, ShardError
 from shardcore.model.budget import count_source
 from shardcore.model.finding import Depth, Findings, Report
-from shardcore.model.objects import State, row_steps
+from shardcore.model.objects import State, row_steps, steps_by_sum
 from shardcore.progress import Progress
-from shardcore.shards.shard import AT_ONCE, Shard, SourcePart
+from shardcore.shards.shard import Shard, SourcePart
 from shardcore.sources.base import read_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
@@ -114,6 +115,10 @@ class FileShard(Shard):
         return text if self._lookup is None else self._lookup.parse(text)
 
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
+        if not recorder.recording and hasattr(self._lookup, "in_memory"):
+            known: ObjectRef | None = self._lookup.in_memory(key)
+            if known is not None:
+                return known
         if hasattr(self._lookup, "walk"):
             source = recorder.meter(self.file.source) if recorder.recording else self.file.source
             return recorder.follow(self._lookup.walk(key, source), self.format)
@@ -131,35 +136,33 @@ class FileShard(Shard):
             raise FormatError(ref.error or f"row {ref.row} has no object", span=ref.record)
         yield from read_pieces(self.file.source, ref.spans[0].start, ref.spans[0].stop)
 
-    def contents(self, rows: I64) -> Iterator[bytes | ShardError]:
-        for first in range(0, len(rows), AT_ONCE):
-            few = rows[first : first + AT_ONCE]
-            columns = self._objects.columns(few)
-            starts, stops = self._stored(columns)
-            # `read` refuses large contents.
-            starts[np.maximum(columns.size, stops - starts) > DEFAULT_LIMIT] = -1
-            if (starts < 0).all():
-                yield from super().contents(few)
-                continue
-            count_source(self.source)
-            stored = ranges_of(self.file.source, starts[starts >= 0], stops[starts >= 0])
-            encoded = self._encoded(columns).tolist()
-            for number, (row, start) in enumerate(zip(few.tolist(), starts.tolist(), strict=True)):
-                if start < 0:
-                    yield from super().contents(few[number : number + 1])
-                elif encoded[number]:
-                    yield self._content_or_error(partial(self._decode_row, row, start, next(stored)))
-                else:
-                    yield next(stored)
+    def contents_of(self, columns: ObjectColumns) -> Iterator[bytes | ShardError]:
+        starts, stops = self._stored(columns)
+        # `read` refuses large contents.
+        together = (starts >= 0) & (np.maximum(columns.size, stops - starts) <= DEFAULT_LIMIT)
+        count_source(self.source)
+        found = self._read_together(columns.take(together), starts[together], stops[together])
+        return found if together.all() else self._with_others(columns, together.tolist(), found)
+
+    def _with_others(
+        self, columns: ObjectColumns, together: list[bool], found: Iterator[bytes | ShardError]
+    ) -> Iterator[bytes | ShardError]:
+        for number, one in enumerate(together):
+            yield from islice(found, 1) if one else super().contents_of(columns.take([number]))
+
+    def _read_together(self, columns: ObjectColumns, starts: I64, stops: I64) -> Iterator[bytes | ShardError]:
+        for some, stored in ranges_of(self.file.source, starts, stops):
+            yield from self._decode_rows(columns.take(some), starts[some], stored)
 
     def _stored(self, columns: ObjectColumns) -> tuple[I64, I64]:
-        """Return start and stop of the stored bytes of rows that `_decode_row` can decode; -1 for other rows."""
+        """Return start and stop of the stored bytes of rows that `_decode_rows` can decode; -1 for other rows."""
         none = np.full(len(columns), -1, np.int64)
         return none, none
 
-    def _encoded(self, columns: ObjectColumns) -> NDArray[np.bool_]:
-        """Return a mask of the rows whose content differs from their stored bytes."""
-        return np.ones(len(columns), np.bool_)
+    def _decode_rows(self, columns: ObjectColumns, starts: I64, stored: list[bytes]) -> Iterable[bytes | ShardError]:
+        """Return the contents, or errors, of rows whose stored bytes were read from the offsets `starts`."""
+        rows = zip(columns.row.tolist(), starts.tolist(), stored, strict=True)
+        return (self._content_or_error(partial(self._decode_row, *row)) for row in rows)
 
     def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         """Return the content of a row, whose stored bytes were read from the offset `start`."""
@@ -210,19 +213,14 @@ def _module(package: str, name: str) -> Any:
     return import_module(f"{package}.{name}") if find_spec(f"{package}.{name}") is not None else None
 
 
-def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[bytes]:
+def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[tuple[slice, list[bytes]]]:
     """Yield the bytes of half-open ranges in their order; up to `BYTES_AT_ONCE` are read at once, neighbours as one."""
-    ends, first = np.cumsum(stops - starts), 0
-    while first < len(starts):
-        done = int(ends[first - 1]) if first else 0
-        last = max(int(np.searchsorted(ends, done + BYTES_AT_ONCE, "right")), first + 1)
-        order = first + np.argsort(starts[first:last], kind="stable")
+    for some in steps_by_sum(stops - starts, BYTES_AT_ONCE):
+        order = some.start + np.argsort(starts[some], kind="stable")
         reach = np.maximum.accumulate(stops[order])
         heads = np.flatnonzero(np.append(True, starts[order[1:]] > reach[:-1] + source.merge_gap))
-        begins, group = starts[order[heads]], np.empty(last - first, np.int64)
-        group[order - first] = np.repeat(np.arange(len(heads)), np.diff(heads, append=len(order)))
+        begins, group = starts[order[heads]], np.empty(len(order), np.int64)
+        group[order - some.start] = np.repeat(np.arange(len(heads)), np.diff(heads, append=len(order)))
         blocks = source.read_many(list(zip(begins.tolist(), reach[np.append(heads[1:], 0) - 1].tolist(), strict=True)))
-        heads, tails = ((edges[first:last] - begins[group]).tolist() for edges in (starts, stops))
-        for number, start, stop in zip(group.tolist(), heads, tails, strict=True):
-            yield blocks[number][start:stop]
-        first = last
+        heads, tails = ((edges[some] - begins[group]).tolist() for edges in (starts, stops))
+        yield some, [blocks[n][start:stop] for n, start, stop in zip(group.tolist(), heads, tails, strict=True)]

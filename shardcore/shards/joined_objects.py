@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,17 +108,6 @@ class JoinedObjects(Objects):
         order = np.argsort(np.concatenate(places), kind="stable")
         return ObjectColumns.join(pieces).take(order)
 
-    def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
-        pieces, texts = [], dict[int, str | None]()
-        for number, inside, where in self._by_part(rows):
-            columns, keys = self._parts[number][2].page(inside, sizes=sizes)
-            pieces.append((where, replace(self._join_columns(number, columns, 0), row=rows[where])))
-            texts |= zip(where.tolist(), keys, strict=True)
-        if not pieces:
-            return ObjectColumns.of([], [], [], []), []
-        order = np.argsort(np.concatenate([where for where, _ in pieces]), kind="stable")
-        return ObjectColumns.join([one for _, one in pieces]).take(order), [texts[at] for at in range(len(rows))]
-
     def known(self, first: int, last: int) -> ObjectColumns:
         pieces = []
         for number in range(max(bisect_right(self._firsts, first) - 1, 0), len(self._parts)):
@@ -140,12 +129,7 @@ class JoinedObjects(Objects):
     def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
         if self.key_encoding == "text":
             return self.text_bytes(rows)
-        numbers = np.searchsorted(self._starts, rows, "right") - 1
-        ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(rows)] if len(rows) else []
-        parts = [
-            self._parts[int(numbers[begin])][2].key_bytes(rows[begin:end] - self._firsts[int(numbers[begin])])
-            for begin, end in pairwise([0, *ends])
-        ]
+        parts = [self._parts[number][2].key_bytes(inside) for number, inside in self._runs(rows)]
         return ByteStrings(
             np.concatenate([np.zeros(0, np.uint8), *(part.data for part in parts)]),
             np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in parts)]),
@@ -157,13 +141,16 @@ class JoinedObjects(Objects):
         return located(objects.ref(row - self._firsts[number]), name, self._firsts[number])
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        numbers = np.searchsorted(self._starts, rows, "right") - 1
-        ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(rows)] if len(rows) else []
-        for begin, end in pairwise([0, *ends]):
-            number = int(numbers[begin])
+        for number, inside in self._runs(rows):
             name, _, objects = self._parts[number]
-            for ref in objects.refs(rows[begin:end] - self._firsts[number]):
+            for ref in objects.refs(inside):
                 yield located(ref, name, self._firsts[number])
+
+    def _runs(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        numbers = np.searchsorted(self._starts, rows, "right") - 1
+        for run in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(numbers)) + 1) if len(rows) else ():
+            number = int(numbers[run[0]])
+            yield number, rows[run] - self._firsts[number]
 
     def _join_columns(self, number: int, got: ObjectColumns, first: int) -> ObjectColumns:
         """Convert the columns of a part: rows are counted from `first`, codecs and kinds get the joined codes."""

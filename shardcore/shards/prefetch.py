@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar
 
-from shardcore.dataclasses import dataclass
 from shardcore.errors import ShardError
 from shardcore.sources.base import FAR_GAP, merged
 
@@ -51,15 +51,9 @@ def fetched_ahead(
     while window := _next_window(iterator, left, ref_of, jobs, WINDOW_BYTES // among):
         groups = deque(_groups([wanted for _, wanted in window]))
         for number, (thing, _) in enumerate(window):
-            while groups and groups[0].first <= number + jobs:
-                _prefetch(shard, groups.popleft())
+            while groups and groups[0][0] <= number + jobs:
+                _prefetch(shard, groups.popleft()[1])
             yield thing
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    first: int
-    wanted: Wanted
 
 
 def _next_window(
@@ -101,16 +95,17 @@ def _place_of(thing: T, ref_of: Callable[[T], ObjectRef | None]) -> Place:
     return ref.shard, (span.source, max(span.start - LEAD, 0), span.stop)
 
 
-def _groups(window: list[Wanted | None]) -> list[_Group]:
+def _groups(window: list[Wanted | None]) -> list[tuple[int, Wanted]]:
+    """Return ranges to fetch together, each with the number of the first thing that needs it."""
     found = []
     for source in {wanted[0] for wanted in window if wanted is not None}:
         mine = [(number, wanted) for number, wanted in enumerate(window) if wanted is not None and wanted[0] == source]
         for start, stop, members in merged([wanted[1:] for _, wanted in mine], FAR_GAP):
-            found.append(_Group(min(mine[member][0] for member in members), (source, start, stop)))
-    return sorted(found, key=lambda group: group.first)
+            found.append((min(mine[member][0] for member in members), (source, start, stop)))
+    return sorted(found, key=itemgetter(0))
 
 
-def _prefetch(shard: Shard, group: _Group) -> None:
-    source, start, stop = group.wanted
+def _prefetch(shard: Shard, wanted: Wanted) -> None:
+    source, start, stop = wanted
     with contextlib.suppress(ShardError):
         shard.bytes_of(source).prefetch(start, stop)

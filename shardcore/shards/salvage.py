@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shardcore.dataclasses import dataclass, field
 from shardcore.errors import DEFAULT_LIMIT, ShardError, raise_if_ended
 from shardcore.model.finding import ContentBudget
-from shardcore.model.objects import ObjectRef, State, in_states
+from shardcore.model.objects import ObjectRef, State, in_states, row_steps
 from shardcore.model.span import Span
 from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress
@@ -171,8 +171,7 @@ def refs(damaged: Damaged, kinds: frozenset[str] | None = None) -> Iterator[Obje
 
 def _rows(shard: Shard, count: int, kinds: frozenset[str] | None) -> Iterator[NDArray[np.int64]]:
     wanted = [number for number, kind in enumerate(shard.objects.kinds) if kinds is None or kind in kinds]
-    for first in range(0, count, 1000):
-        rows = np.arange(first, min(first + 1000, count), dtype=np.int64)
+    for rows in row_steps(count, 1000):
         columns = shard.objects.columns(rows)
         gone = in_states(columns.state, (State.UNUSED, State.DELETED, State.TOMBSTONED))
         yield rows[~gone & np.isin(columns.kind, wanted)]

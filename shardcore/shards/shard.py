@@ -186,7 +186,7 @@ class ShardItems(ItemsView[str, bytes]):
     """Keys and contents; contents are read together instead of key by key."""
 
     def __iter__(self) -> Iterator[tuple[str, bytes]]:
-        yield from self._mapping._items()  # type: ignore[attr-defined]
+        return self._mapping._items()  # type: ignore[attr-defined,no-any-return]
 
 
 class ShardValues(ValuesView[bytes]):
@@ -473,29 +473,31 @@ class Shard(ArrayValue, Displayed, ABC):
         """Return the number of keys of an iteration."""
         # `list` asks for the length, and need not create the texts twice.
         if self.key_form.of_bytes is not None:
-            return sum(map(len, self._present_rows()))
+            return sum(map(len, self._present()))
         if self.key_form.numbers:  # rows of damaged minishards have no key
-            return sum(int(np.count_nonzero(self.objects.key_bytes(rows).lengths)) for rows in self._present_rows())
-        return sum(len(rows) for rows, _ in self._keyed_rows())
+            return sum(int(np.count_nonzero(self.objects.key_bytes(there.row).lengths)) for there in self._present())
+        return sum(len(there) for there, _ in self._keyed())
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys of all objects as text, in row order; a repeated key is returned repeatedly.
 
         Unused and deleted rows, keys without text form and, unless opened with `deleted`, tombstoned rows are left out.
         """
-        for _, keys in self._keyed_rows():
+        for _, keys in self._keyed():
             yield from keys
 
-    def _present_rows(self) -> Iterator[NDArray[np.int64]]:
+    def _present(self) -> Iterator[ObjectColumns]:
         gone = [State.UNUSED, State.DELETED, *(() if self.chosen.get("deleted") else (State.TOMBSTONED,))]
-        for rows in row_steps(len(self.objects)):
-            yield rows[~in_states(self.objects.columns(rows).state, gone)]
+        for rows in row_steps(len(self.objects), AT_ONCE):
+            columns = self.objects.columns(rows)
+            there = ~in_states(columns.state, gone)
+            yield columns if there.all() else columns.take(there)
 
-    def _keyed_rows(self) -> Iterator[tuple[NDArray[np.int64], list[str]]]:
-        for there in self._present_rows():
-            texts = self.objects.key_texts(there)
+    def _keyed(self) -> Iterator[tuple[ObjectColumns, list[str]]]:
+        for there in self._present():
+            texts = self.objects.key_texts(there.row)
             if None in texts:
-                there = there[[text is not None for text in texts]]
+                there = there.take([text is not None for text in texts])
             yield there, [text for text in texts if text is not None]
 
     def keys(self) -> KeysView[str]:
@@ -513,8 +515,8 @@ class Shard(ArrayValue, Displayed, ABC):
     def _items(self) -> Iterator[tuple[str, bytes]]:
         if not self.listed:
             self.load_index()
-        for rows, keys in self._keyed_rows():
-            for key, data in zip(keys, self.contents(rows), strict=True):
+        for there, keys in self._keyed():
+            for key, data in zip(keys, self.contents_of(there), strict=True):
                 if isinstance(data, ShardError):
                     raise data
                 yield key, data
@@ -655,8 +657,12 @@ class Shard(ArrayValue, Displayed, ABC):
             SourceError: The bytes cannot be read.
         """
         for first in range(0, len(rows), AT_ONCE):
-            for ref in self.objects.each_ref(rows[first : first + AT_ONCE], sizes=False):
-                yield ref if isinstance(ref, ShardError) else self._content_or_error(partial(self.read, ref))
+            yield from self.contents_of(self.objects.columns(rows[first : first + AT_ONCE]))
+
+    def contents_of(self, columns: ObjectColumns) -> Iterator[bytes | ShardError]:
+        """Yield the contents of at most `AT_ONCE` rows of which the columns are known; see `contents`."""
+        for ref in self.objects.each_ref(columns.row, sizes=False):
+            yield ref if isinstance(ref, ShardError) else self._content_or_error(partial(self.read, ref))
 
     def _content_or_error(self, read: Callable[[], bytes]) -> bytes | ShardError:
         try:
@@ -1065,6 +1071,14 @@ def _stopped_report(shard: Shard, depth: Depth, collected: list[Findings]) -> Re
     total = shard.declared_objects
     many = plural(verified, "object") if total is None else f"{verified:,} of {plural(total, 'object')}"
     return Report(depth, verified, tuple(one for findings in collected for one in findings.all()), stopped_after=many)
+
+
+def cut(source: Source, content: Span, start: int, stop: int, limit: int) -> bytes:
+    """Return bytes `[start, stop)` of a content stored uncompressed at `content`; at most up to its end."""
+    first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
+    if last - first > limit:
+        raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}")
+    return source.read(first, last) if last > first else b""
 
 
 _PURPOSES = {

@@ -318,7 +318,7 @@ class LookupRecorder:
         if not self.recording:
             return
         if isinstance(fact, Elsewhere):
-            self.elsewhere(fact.described)
+            self.described = fact.described
         for row in rows_of(fact, format):
             sentence_of = Sentence(row, fact)
             self.step(
@@ -332,10 +332,6 @@ class LookupRecorder:
                 meanings={value.name: Meaning(value.text, value.unit, value.relative) for value in row.values},
                 **{value.name: get(fact, value.get) for value in row.values},
             )
-
-    def elsewhere(self, described: str) -> None:
-        """Record that only a description of the content was found, such as a `recipe`."""
-        self.described = described
 
     def draw(self, first: int, sections: Sequence[Section]) -> None:
         self.steps[first:] = [step.drawn(sections) for step in self.steps[first:]]

@@ -17,6 +17,7 @@ from shardcore.errors import FormatError
 from shardcore.formats.des import layout
 from shardcore.formats.des.walk_entries import EntryShape, EntryWalk, Positions, ShapeV1, ShapeV1Short, ShapeV2, walk
 from shardcore.model.byte_strings import ByteStrings
+from shardcore.model.objects import row_steps
 from shardcore.model.pointer_table import Links
 from shardcore.model.record import Record
 from shardcore.model.span import Span
@@ -28,8 +29,6 @@ SCANS = 8
 
 Rows = NDArray[np.int64]
 N = TypeVar("N")
-
-_FEW = 1000
 
 UIDS_AT_ONCE = 1 << 14
 
@@ -158,15 +157,6 @@ class Entries:
             windows = sliding_window_view(self.shape.bytes, record.size)
             found[there] = np.ascontiguousarray(windows[starts[there]]).view(record.dtype).ravel()
         return found
-
-    def plain(self, row: int) -> tuple[int, int] | None:
-        """Return start and stop of a payload that is the content itself; None for other entries."""
-        index, start = self.index, int(self.walk.starts[row])
-        body = start + layout.UID_HEAD.size + (index[start] | index[start + 1] << 8)
-        if self.shape.bigfile is None or index[body] & layout.BIGFILE_FLAG:
-            return None
-        _, offset, length, codec, _, size, _ = layout.INLINE.packer.unpack_from(index, body)
-        return (offset, offset + length) if not codec and size == length <= self.data_stop - offset else None
 
     def uid(self, row: int) -> bytes:
         at = int(self.walk.starts[row])
@@ -307,9 +297,10 @@ class Entries:
     def bad_texts(self, c: EntryColumns) -> NDArray[np.bool_]:
         """Return a mask of the rows whose uid is not UTF-8 or whose metadata has no braces; metadata is not parsed."""
         raw = self.shape.bytes
-        bad = np.zeros(len(c.big), bool)
-        for place in np.flatnonzero(self._foreign(c)).tolist():
-            bad[place] = layout.read_uid(self._uid_at(c, place)) is None
+        places = zip(c.uid_start.tolist(), (c.uid_start + c.uid_length).tolist(), strict=True)
+        uids, bad = [self.index[a:b] for a, b in places], np.zeros(len(c.big), bool)
+        if not b"".join(uids).isascii():
+            bad[:] = [layout.read_uid(uid) is None for uid in uids]
         some = np.flatnonzero(c.meta_length)
         first = c.meta_start[some]
         last = first + c.meta_length[some] - 1
@@ -318,7 +309,8 @@ class Entries:
 
     def bad_text_rows(self, progress: Progress) -> Rows:
         """Return the rows with a `bad_text`; parses all metadata."""
-        rows = np.flatnonzero(self.bad_texts(self.columns) | (self.columns.meta_length > 0))
+        parts = (rows[self.bad_texts(c := self.part(rows)) | (c.meta_length > 0)] for rows in row_steps(len(self)))
+        rows = np.concatenate([np.zeros(0, np.int64), *parts])
         bad = []
         for number, row in enumerate(rows.tolist()):
             if number % 1000 == 0:
@@ -326,19 +318,6 @@ class Entries:
             if self.bad_text(row):
                 bad.append(row)
         return np.array(bad, np.int64)
-
-    def _uid_at(self, c: EntryColumns, place: int) -> bytes:
-        return self.index[c.uid_start[place] : c.uid_start[place] + c.uid_length[place]]
-
-    def _foreign(self, c: EntryColumns) -> NDArray[np.bool_]:
-        starts, lengths = c.uid_start, c.uid_length
-        if len(starts) < _FEW:
-            return np.array([not self._uid_at(c, place).isascii() for place in range(len(starts))], bool)
-        order = np.argsort(starts)
-        edges = np.stack([starts[order], (starts + lengths)[order]], axis=1).ravel()
-        found = np.zeros(len(starts), bool)
-        found[order] = np.bitwise_or.reduceat(self.shape.bytes[: edges[-1] + 1], edges)[::2] >= 0x80
-        return np.asarray(found & (lengths > 0), bool)
 
     # --- searches -------------------------------------------------------------------------------------------------
 
@@ -356,22 +335,16 @@ class Entries:
         for number, uid in enumerate(wanted):
             by_length.setdefault(len(uid), []).append(number)
         for length, numbers in by_length.items():
-            kept = self._by_length.get(length)
-            rows = np.flatnonzero(self.uid_lengths == length) if kept is None else kept[0]
-            if length == 0 or not len(rows):
-                hits = [(0, len(rows))] * len(numbers)
-            elif kept is None and len(numbers) == 1 and self._scans[length] < SCANS:
+            if length not in self._by_length and len(numbers) == 1 and self._scans[length] < SCANS:
                 self._scans[length] += 1
-                rows = self._rows_with(wanted[numbers[0]], rows)
-                hits = [(0, len(rows))]
-            else:
-                rows, texts = kept or self._sorted(rows, length)
-                if len(numbers) == 1:
-                    self._by_length[length] = rows, texts
-                asked = np.array([wanted[n] for n in numbers], f"S{length}")
-                left, right = (np.searchsorted(texts, asked, side) for side in ("left", "right"))
-                hits = list(zip(left.tolist(), right.tolist(), strict=True))
-            for number, (first, last) in zip(numbers, hits, strict=True):
+                found[numbers[0]] = self._rows_with(wanted[numbers[0]])
+                continue
+            rows, texts = self._by_length.get(length) or self._sorted(length)
+            if len(numbers) == 1:
+                self._by_length[length] = rows, texts
+            asked = np.array([wanted[number] for number in numbers], texts.dtype)
+            left, right = (np.searchsorted(texts, asked, side).tolist() for side in ("left", "right"))
+            for number, first, last in zip(numbers, left, right, strict=True):
                 found[number] = rows[first:last]
         return found
 
@@ -387,11 +360,7 @@ class Entries:
         """Return the rows of each uid that several entries have."""
         groups: list[Rows] = []
         for length in np.flatnonzero(np.bincount(self.uid_lengths)).tolist():
-            rows = np.flatnonzero(self.uid_lengths == length)
-            if length == 0:
-                groups += [rows] if len(rows) > 1 else []
-                continue
-            rows, texts = self._sorted(rows, length)
+            rows, texts = self._sorted(length)
             breaks = np.flatnonzero(np.concatenate([[True], texts[1:] != texts[:-1], [True]]))
             wide = np.flatnonzero(np.diff(breaks) > 1)
             groups += [rows[breaks[n] : breaks[n + 1]] for n in wide.tolist()]
@@ -401,22 +370,25 @@ class Entries:
     def uid_lengths(self) -> NDArray[np.uint16]:
         return self.shape.number(self.walk.starts, "<u2").astype(np.uint16)
 
-    def _rows_with(self, uid: bytes, rows: Rows) -> Rows:
-        """Return the rows with a uid among those with uids of its length, compared word by word."""
-        word = min(len(uid) & -len(uid), 8)
-        for at in range(0, len(uid), word):
+    def _rows_with(self, uid: bytes) -> Rows:
+        """Return the rows with a uid; uids of its length are compared word by word."""
+        rows, word = np.flatnonzero(self.uid_lengths == len(uid)), min(len(uid) & -len(uid), 8)
+        for at in range(0, len(uid), word or 1):
             starts = self.walk.starts[rows] + (layout.UID_HEAD.size + at)
             found = self.shape.number(starts, f"<i{word}")
             rows = rows[found == int.from_bytes(uid[at : at + word], "little", signed=True)]
         return rows
 
-    def _texts(self, rows: Rows, length: int) -> NDArray[np.uint8]:
-        starts = self.walk.starts[rows] + layout.UID_HEAD.size
-        return np.ascontiguousarray(sliding_window_view(self.shape.bytes, length)[starts])
-
-    def _sorted(self, rows: Rows, length: int) -> tuple[Rows, NDArray[np.bytes_]]:
+    def _sorted(self, length: int) -> tuple[Rows, NDArray[np.bytes_]]:
+        """Return the rows with uids of a length, and these uids, in their order."""
+        rows = np.flatnonzero(self.uid_lengths == length)
         # `S` drops trailing NULs, which cannot make two texts of one length equal.
-        texts = self._texts(rows, length).view(f"S{length}").ravel()
+        texts = np.zeros(len(rows), f"S{max(length, 1)}")
+        if length and len(rows):
+            starts = self.walk.starts[rows] + layout.UID_HEAD.size
+            texts = (
+                np.ascontiguousarray(sliding_window_view(self.shape.bytes, length)[starts]).view(texts.dtype).ravel()
+            )
         order = np.argsort(texts, kind="stable")
         return rows[order], texts[order]
 

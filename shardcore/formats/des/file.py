@@ -14,7 +14,6 @@ from shardcore.errors import (
     BadChecksum,
     ExternalMissing,
     FormatError,
-    LimitExceeded,
     Remedy,
     RemoteError,
     ShardError,
@@ -30,6 +29,7 @@ from shardcore.model.section import Section
 from shardcore.model.span import Span
 from shardcore.model.text import plural, short
 from shardcore.shards.cache import LruCache, Once
+from shardcore.shards.shard import cut
 from shardcore.sources.base import Source, read_pieces
 
 KEPT_DECODED = 1 << 25
@@ -150,10 +150,10 @@ class DesFile:
 
     def check_allowed(self, row: int) -> None:
         """Raise UsageError if there is no such row, or if it is deleted and deleted objects are not included."""
+        if 0 <= row < len(self.entries) and (self.nothing_deleted or self.deleted):
+            return
         if not 0 <= row < len(self.entries):
             raise UsageError(f"there is no row {row} in this shard")
-        if self.deleted or self.nothing_deleted:
-            return
         error = self.sidecar_error
         if isinstance(error, RemoteError):
             raise error.with_traceback(None)
@@ -190,10 +190,11 @@ class DesFile:
 
     def read_plain(self, row: int, limit: int) -> bytes | None:
         """Return an inline content that is stored uncompressed; None for others, and for more than `limit` bytes."""
-        if not self.nothing_deleted or not 0 <= row < len(self.entries):
-            self.check_allowed(row)
-        place = self.entries.plain(row)
-        return None if place is None or place[1] - place[0] > limit else self.source.read(*place)
+        self.check_allowed(row)
+        entry = self.entries.entry(row)
+        if entry.big or entry.codec or entry.length > limit or self.entries.problem(row, entry):
+            return None
+        return self.source.read(entry.offset, entry.offset + entry.length)
 
     def decode(self, row: int, stored: bytes) -> bytes:
         """Return the content of a valid compressed entry from its stored bytes."""
@@ -256,11 +257,3 @@ class DesFile:
         place, codec, size = self._checked_payload(row)
         data = decompress_shown(codec, self.source.read(place.start, place.stop), expected=size, span=place)
         return self._decoded.put(row, data, len(data)) if len(data) <= KEPT_DECODED else data
-
-
-def cut(source: Source, content: Span, start: int, stop: int, limit: int) -> bytes:
-    """Return bytes `[start, stop)` of a content stored uncompressed at `content`; at most up to its end."""
-    first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
-    if last - first > limit:
-        raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}")
-    return source.read(first, last) if last > first else b""

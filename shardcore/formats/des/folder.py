@@ -24,7 +24,6 @@ from shardcore.errors import (
     raise_unless_absent,
 )
 from shardcore.formats.des import routing
-from shardcore.formats.des.file import cut
 from shardcore.formats.des.layout import RETENTION, SUFFIX
 from shardcore.formats.des.lookup import Copied, Copy, Routed
 from shardcore.formats.des.routing import Route, ShardName, Uid, Zones
@@ -41,7 +40,7 @@ from shardcore.model.usage import LoadSource
 from shardcore.shards.cache import Once
 from shardcore.shards.dataset import DataSet, Member, Members
 from shardcore.shards.open_context import OpenContext
-from shardcore.shards.shard import SourcePart
+from shardcore.shards.shard import SourcePart, cut
 from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Entry, Folder, Source, read_pieces
 from shardcore.sources.prefetched_source import PrefetchedSource

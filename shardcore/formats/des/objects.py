@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -65,27 +64,7 @@ class DesObjects(Objects):
     def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
         return self._entries.uid_bytes(rows)
 
-    def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        entries, c, walk = self._entries, self._entries.part(rows), self._entries.walk
-        columns = self._columns(rows, c)
-        # Inline, intact, and without metadata: nothing to parse.
-        simple = (columns.state == State.LIVE) & (c.meta_length == 0) & (self._file.sidecar is None)
-        fields = (columns.start, columns.stop, columns.size, columns.stored_size, columns.codec, c.flags)
-        places = (walk.starts[rows] + entries.data_stop, walk.stops[rows] + entries.data_stop, c.compressed)
-        lists = (column.tolist() for column in (rows, *fields, *places, simple))
-        for key, row, start, stop, size, stored, codec, flags, first, last, compressed, plain in zip(
-            entries.uids(rows), *lists, strict=True
-        ):
-            if not plain:
-                yield self._ref(row)
-                continue
-            record = Span("", first, last)
-            extras = {"meta": {}, "flags": flags, "compressed_size": compressed, "uncompressed_size": size}
-            spans, name = (Span("", start, stop), record), self.codecs[codec]
-            yield ObjectRef(key, row, spans, size, stored, name, extras=extras, record=record)
-
     def _ref(self, row: int) -> ObjectRef:
-        """Return one object, from its entry instead of columns."""
         entries, entry, record = self._entries, self._entries.entry(row), self._entries.span(row)
         uid, problem, meta = entries.uid(row), entries.problem(row, entry), {}
         key = read_uid(uid)

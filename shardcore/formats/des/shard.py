@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import BadMagic, FormatError, LimitExceeded, Truncated, Unsupported
+from shardcore.errors import BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.formats.des import layout
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
@@ -96,13 +96,12 @@ class DesShard(FileShard):
         return self.file.read_plain(ref.row, limit)
 
     def _stored(self, columns: ObjectColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        live = columns.state == State.LIVE
-        if not self.file.deleted and self.file.sidecar_error is not None:
-            live = np.zeros(len(columns), bool)
-        return columns.places(live)
+        return columns.places((columns.state == State.LIVE) & (self.file.deleted or self.file.sidecar_error is None))
 
-    def _encoded(self, columns: ObjectColumns) -> NDArray[np.bool_]:
-        return np.asarray(columns.codec != 0)
+    def _decode_rows(
+        self, columns: ObjectColumns, starts: NDArray[np.int64], stored: list[bytes]
+    ) -> Iterable[bytes | ShardError]:
+        return super()._decode_rows(columns, starts, stored) if columns.codec.any() else stored
 
     def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         return self.file.decode(row, stored)

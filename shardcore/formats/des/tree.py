@@ -155,18 +155,18 @@ class EntryNodes(Extents):
 
     def _paint(self, first: int, last: int) -> Runs:
         """Return the colour runs of the fields of entries `[first, last)` without building nodes."""
-        entries, c, rows = self._entries, self._entries.columns, slice(first, last)
-        lengths = {"uid": c.uid_length[rows], "hash": c.hash_length[rows], "meta": c.meta_length[rows]}
+        entries, c = self._entries, self._entries.part(slice(first, last))
+        lengths = {"uid": c.uid_length, "hash": c.hash_length, "meta": c.meta_length}
         sizes: list[NDArray[np.int64]] = []
         roles: list[FieldRole] = []
         # One layout for inline objects and BigFiles: fields of the other kind have width 0.
-        for big in (False, True) if c.big[rows].any() else (False,):
+        for big in (False, True) if c.big.any() else (False,):
             for part in entries.plan(big=big):
                 fields = part.fields if isinstance(part, Record) else (part,)
                 widths = part.sizes if isinstance(part, Record) else lengths
-                sizes += [np.where(c.big[rows] == big, widths[field.name], 0) for field in fields]
+                sizes += [np.where(c.big == big, widths[field.name], 0) for field in fields]
                 roles += [field.role for field in fields]
-        starts = self.starts[rows, None]
+        starts = self.starts[first:last, None]
         stops = starts + np.cumsum(np.stack(sizes, axis=1), axis=1)
         begins = np.concatenate([starts, stops[:, :-1]], axis=1)
         every = np.broadcast_to(np.array(roles, np.uint8), stops.shape)
@@ -189,7 +189,7 @@ class Payloads(Extents):
         if row < 0:
             return Node("gap", span, role=FieldRole.UNUSED, doc="No entry refers to these bytes.")
         entries = self._entries
-        whole, codec = entries.payload(row), layout.codec_name(int(entries.columns.codec[row]))
+        whole, codec = entries.payload(row), layout.codec_name(entries.entry(row).codec)
         compressed = codec in layout.CODECS[1:]
         part = "The stored content" if whole == span else "A part of the content"
         return Node(

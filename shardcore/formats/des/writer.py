@@ -21,7 +21,7 @@ from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
 from shardcore.formats.des.sidecar import new_sidecar, sidecar_bytes, sidecar_name, time_of_day
-from shardcore.model.objects import NoObjects
+from shardcore.model.objects import NoObjects, steps_by_sum
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.text import plural, short
 from shardcore.shards.open_context import OpenContext
@@ -298,13 +298,8 @@ class DesWriter(Writer):
         uids = _many_uid_bytes(keys)
         sizes = np.fromiter(map(len, contents), np.int64, len(contents))
         (shard,) = self._shards.values()
-        stops = np.cumsum(sizes)
-        first = 0
-        while first < len(uids):
-            done = int(stops[first - 1]) if first else 0
-            last = max(int(np.searchsorted(stops, done + MANY_BYTES, "right")), first + 1)
-            shard.add_plain(uids[first:last], contents[first:last], sizes[first:last])
-            first = last
+        for some in steps_by_sum(sizes, MANY_BYTES):
+            shard.add_plain(uids[some], contents[some], sizes[some])
         self._uids.extend(uids)
         self._content += int(sizes.sum())
         return list(keys)

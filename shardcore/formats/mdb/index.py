@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.hashes import SIZE, ZERO, HashArray, to_text, words
+from shardcore.codecs.xet.hashes import SIZE, ZERO, HashArray, to_text, truncated, words
 from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import FormatError
 from shardcore.formats.mdb.layout import (
@@ -32,6 +32,7 @@ from shardcore.formats.mdb.layout import (
     MdbLayout,
     RecordKind,
     block_fault,
+    descents,
     file_steps,
     range_fault,
     section_name,
@@ -147,11 +148,11 @@ class WalkedSection:
         return np.flatnonzero(self.kinds == BLOCKS[self.kind][1])
 
     def block_of(self, record: int) -> int:
-        number = int(np.searchsorted(self.headers, record))
+        number = int(self.headers.searchsorted(record))
         return number if number < len(self.headers) and self.headers[number] == record else -1
 
     def block_with(self, entry: int) -> int:
-        return int(np.searchsorted(self.bounds, entry, "right")) - 1
+        return int(self.bounds.searchsorted(entry, "right")) - 1
 
     def byte_of(self, record: N) -> N:
         return self.start + record * RECORD_SIZE
@@ -192,13 +193,15 @@ _PROBES = 16  # maximum of entries with one key that are compared one by one
 class KeyMap:
     """Truncated hashes in ascending order with their records: a lookup table, read or computed.
 
-    `records` are header records, counted from the section's start; `chunks` are -1 for files and xorbs.
+    `records` are header records, counted from the section's start; `chunks` are -1 for files and xorbs. `whole` is
+    False for a lookup table that is not sorted or has invalid rows.
     """
 
     section: WalkedSection
     keys: NDArray[np.uint64]
     records: I64
     chunks: I64
+    whole: bool = True
 
     @staticmethod
     def sorted(section: WalkedSection, keys: NDArray[Any], records: I64, chunks: I64) -> KeyMap:
@@ -250,11 +253,8 @@ class KeyMap:
 
     def same(self, raw: bytes) -> I64:
         """Return the numbers of all entries with a full hash."""
-        wanted = np.frombuffer(raw, np.uint8).reshape(1, SIZE)
-        first = int(self.find(wanted)[0])
-        if first < 0:
-            return np.zeros(0, np.int64)
-        last = int(np.searchsorted(self.keys, self.keys[first], "right"))
+        first, last = (int(self.keys.searchsorted(np.uint64(truncated(raw)), side)) for side in ("left", "right"))
+        wanted = np.frombuffer(raw, np.uint8)
         return first + np.flatnonzero((self.section.hashes[self.places[first:last]] == wanted).all(axis=1))
 
 
@@ -293,13 +293,15 @@ class MdbIndex:
 
     # --- rows of the objects: files, xorbs, chunks
 
-    @property
+    @cached_property
     def counts(self) -> tuple[int, int, int]:
         """Numbers of files, xorbs and chunks."""
         return len(self.files.headers), len(self.xorbs.headers), len(self.xorbs.entries)
 
-    def first_row(self, kind: str) -> int:
-        return sum(self.counts[: KINDS.index(kind)])
+    @cached_property
+    def first_rows(self) -> dict[str, int]:
+        """Row of the first object per kind."""
+        return {kind: sum(self.counts[:number]) for number, kind in enumerate(KINDS)}
 
     def row_of(self, kind: str, record: int, chunk: int = -1) -> int:
         """Return the row of the object to which a lookup table entry refers; -1 if the entry is invalid."""
@@ -307,12 +309,20 @@ class MdbIndex:
         block = section.block_of(record)
         if block < 0 or chunk >= section.counts[block]:
             return -1
-        return self.first_row(kind) + (block if kind != CHUNK else int(section.bounds[block]) + chunk)
+        return self.first_rows[kind] + (block if kind != CHUNK else int(section.bounds[block]) + chunk)
+
+    def row_with(self, kind: str, raw: bytes) -> int:
+        """Return the row of a stored hash that is first under its key in an intact table, else -1."""
+        known = self.map_of(kind)
+        at = int(known.keys.searchsorted(np.uint64(truncated(raw))))
+        if not known.whole or at == len(known.keys) or known.section.hashes[known.places[at]].tobytes() != raw:
+            return -1
+        return self.row_of(kind, int(known.records[at]), int(known.chunks[at]))
 
     def rows_of(self, kind: str, wanted: HashArray) -> I64:
         """Return the rows of stored hashes, shape `(m, 32)`; -1 if not found."""
         found = self.map_of(kind).objects(wanted)
-        return np.where(found >= 0, self.first_row(kind) + found, -1)
+        return np.where(found >= 0, self.first_rows[kind] + found, -1)
 
     # --- columns
 
@@ -437,7 +447,8 @@ class MdbIndex:
             chunks = rows["chunk"].astype(np.int64)
             good[good] = chunks[good] < section.rows(CAS_HEADER)["num_entries"][records[good]]
         good[good] = words(section.hashes[(records + 1 + chunks)[good]])[:, 0] == rows["key"][good]
-        return KeyMap.sorted(section, rows["key"][good], records[good], chunks[good]), np.flatnonzero(~good)
+        known = KeyMap.sorted(section, rows["key"][good], records[good], chunks[good])
+        return replace(known, whole=bool(good.all()) and not len(descents(rows))), np.flatnonzero(~good)
 
     def map_of(self, kind: str) -> KeyMap:
         """Return the key map of a kind of object, from the lookup table or, if there is none, from the section."""

@@ -35,7 +35,7 @@ from shardcore.formats.mdb.layout import (
     protect,
     protect_many,
 )
-from shardcore.formats.mdb.objects import BLOCK_GUESS, Read, chunk_ref, file_ref, read_file_block, xorb_ref
+from shardcore.formats.mdb.objects import BLOCK_GUESS, MdbObjects, Read, chunk_ref, file_ref, read_file_block, xorb_ref
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX
 from shardcore.model.keys import KeyForm
 from shardcore.model.objects import ObjectRef
@@ -232,6 +232,7 @@ Fact = Keyed | Retried | Wanted | TableSearched | Walked | OtherHash | Matched |
 class MdbLookup:
     def __init__(self, file: MdbFile) -> None:
         self.file = file
+        self._objects = MdbObjects(file)
         # Index of a small shard, loaded when a lookup fails before `load_index`.
         self._small: Once[MdbIndex] = Once()
 
@@ -260,6 +261,14 @@ class MdbLookup:
                 return
         self._check_missed(key)
         raise KeyAbsent(str(key))
+
+    def in_memory(self, key: MdbKey) -> ObjectRef | None:
+        """Return the object of a key by the loaded index; None: `walk` returns it, or the reason."""
+        if (index := self.file.index) is None:
+            return None
+        raw = protect(self.file.layout.key, key.raw) if key.kind == CHUNK else key.raw
+        row = index.row_with(key.kind, raw)
+        return self._objects.ref(row) if row >= 0 else None
 
     def find_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
         return tuple(fact for fact in self._each(key, self.file.source) if isinstance(fact, ObjectRef))

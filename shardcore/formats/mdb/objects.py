@@ -219,7 +219,7 @@ class MdbObjects(Objects):
         kinds = np.searchsorted(np.cumsum(index.counts), rows, "right")
         for number, kind in enumerate(KINDS):
             here = np.flatnonzero(kinds == number)
-            yield number, here, rows[here] - index.first_row(kind)
+            yield number, here, rows[here] - index.first_rows[kind]
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
         """Return the columns of rows; `start` and `stop` are those of the records, because the content is in xorbs."""
@@ -252,8 +252,8 @@ class MdbObjects(Objects):
 
     def _ref(self, row: int) -> ObjectRef:
         index = self.file.load()
-        kind = next(kind for kind in reversed(KINDS) if row >= index.first_row(kind))
-        section, number = index.section(kind), row - index.first_row(kind)
+        kind = next(kind for kind in reversed(KINDS) if row >= index.first_rows[kind])
+        section, number = index.section(kind), row - index.first_rows[kind]
         start = section.byte_of(int(index.records(kind)[number]))
         if kind == FILE:
             fault = index.file_fault(number) if index.damaged_files[number] else ""

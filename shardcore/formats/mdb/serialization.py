@@ -39,6 +39,7 @@ from shardcore.formats.mdb.layout import (
     protect_many,
     range_hashes,
 )
+from shardcore.model.objects import steps_by_sum
 from shardcore.model.record import Record
 
 FULL, MINIMAL, UPLOAD = "full", "minimal", "upload"
@@ -232,15 +233,8 @@ def split(recipes: Recipes, after: I64, limit: int) -> list[Recipes]:
     # One sequence: xorbs by number, each file after the xorbs that it uses.
     needs = np.append(np.arange(1, xorbs + 1), np.maximum.accumulate(after))
     order = np.lexsort((np.arange(xorbs + files) >= xorbs, needs))
-    totals = running(sizes[order])
-    parts: list[Recipes] = []
-    first = 0
-    while first < len(order):
-        last = int(np.searchsorted(totals, totals[first] + limit - EMPTY_SIZE, "right")) - 1
-        rows = order[first : max(last, first + 1)]
-        parts.append(recipes.part(rows[rows >= xorbs] - xorbs, rows[rows < xorbs]))
-        first += len(rows)
-    return parts
+    steps = (order[some] for some in steps_by_sum(sizes[order], limit - EMPTY_SIZE))
+    return [recipes.part(rows[rows >= xorbs] - xorbs, rows[rows < xorbs]) for rows in steps]
 
 
 # --- bytes ------------------------------------------------------------------------------------------------------

@@ -204,7 +204,7 @@ class Blocks(Extents):
             text=f"{plural(index.sizes(kind)[number], unit)} in {plural(count, name)}",
             error=index.file_fault(number) if kind == FILE else "",
             children=tuple(kids),
-            row=index.first_row(kind) + number,
+            row=index.first_rows[kind] + number,
         )
 
     def _segment(self, block: int, at: int) -> Node:
@@ -233,7 +233,7 @@ class Blocks(Extents):
     def _chunk(self, block: int, at: int) -> Node:
         number = int(self.walked.bounds[block]) + at
         text = to_text(self.shard_index.chunks["chunk_hash"][number].tobytes())
-        record, row = int(self.walked.entries[number]), self.shard_index.first_row(CHUNK) + number
+        record, row = int(self.walked.entries[number]), self.shard_index.first_rows[CHUNK] + number
         return self._record(f"chunk {at}", RecordKind.CAS_ENTRY, record, text=text, row=row)
 
     def _record(

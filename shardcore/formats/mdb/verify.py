@@ -42,6 +42,7 @@ from shardcore.formats.mdb.layout import (
 from shardcore.formats.mdb.objects import indexed_block
 from shardcore.formats.mdb.tree import date_text
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Findings, Report
+from shardcore.model.objects import steps_by_sum
 from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
 from shardcore.model.text import plural
@@ -256,8 +257,8 @@ class _Checks:
     def check_xorb_hashes(self) -> None:
         section, sizes = self.index.xorbs, self.index.chunk_sizes.astype(np.uint64)
         roots = [section.hashes[:0]]
-        for first, last in _batches(section.bounds):
-            bounds = section.bounds[first : last + 1]
+        for some in steps_by_sum(section.counts, CHUNKS_AT_ONCE):
+            bounds = section.bounds[some.start : some.stop + 1]
             inside = slice(int(bounds[0]), int(bounds[-1]))
             roots.append(tree_roots(section.hashes[section.entries[inside]], sizes[inside], bounds - bounds[0]))
         what = "hash of the xorb, from its chunk hashes"
@@ -271,14 +272,14 @@ class _Checks:
         # Even a small shard may refer to the same chunks a million times.
         large = block_sums(lengths, section.bounds) > most_references(index.layout.size)
         known &= ~np.repeat(large, section.counts)
-        per_file = running(np.where(known, lengths, 0))[section.bounds]
+        per_file = block_sums(np.where(known, lengths, 0), section.bounds)
         work = ContentBudget(index.layout.size)
-        for first, last in _batches(per_file):
-            if not work.takes(REFERENCE_COST * int(per_file[last] - per_file[first])):
-                work.unchecked = len(section.headers) - first
+        for some in steps_by_sum(per_file, CHUNKS_AT_ONCE):
+            if not work.takes(REFERENCE_COST * int(per_file[some].sum())):
+                work.unchecked = len(section.headers) - some.start
                 break
-            self._check_batch(first, last, known)
-            progress(2 * len(section.headers) + first, 4 * len(section.headers))
+            self._check_batch(some.start, some.stop, known)
+            progress(2 * len(section.headers) + some.start, 4 * len(section.headers))
         work.unchecked += int(np.count_nonzero(large))
         work.report(self.findings, "mdb.unchecked")
 
@@ -537,16 +538,6 @@ class _Checks:
             for _ in read(*edges):
                 pass
         return listed
-
-
-def _batches(totals: I64) -> Iterator[tuple[int, int]]:
-    """Yield block ranges `[first, last)` of about `CHUNKS_AT_ONCE` chunks; `totals` has the chunks before each."""
-    first, count = 0, len(totals) - 1
-    while first < count:
-        last = int(np.searchsorted(totals, totals[first] + CHUNKS_AT_ONCE, "right")) - 1
-        last = min(max(last, first + 1), count)
-        yield first, last
-        first = last
 
 
 def _runs(mask: Mask) -> list[list[int]]:

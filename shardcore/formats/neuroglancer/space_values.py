@@ -35,6 +35,7 @@ from shardcore.formats.neuroglancer.sharding import (
     key_numbers,
     shift_right,
 )
+from shardcore.model.objects import steps_by_sum
 from shardcore.model.text import plural
 from shardcore.system import read_at
 from shardcore.writing.output import Output
@@ -534,19 +535,14 @@ class Spool:
         cuts = np.flatnonzero(starts[1:] != stops[:-1]) + 1
         starts, stops = starts[np.append(0, cuts)], stops[np.append(cuts - 1, len(stops) - 1)]
         read = self._source()
-        ends = np.cumsum(stops - starts)
-        first = 0
-        while first < len(starts):
-            done = int(ends[first - 1]) if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, done + PIECE, "right")))
-            if last == first + 1:
-                start, stop = int(starts[first]), int(stops[first])
+        for some in steps_by_sum(stops - starts, PIECE):
+            if some.stop == some.start + 1:
+                start, stop = int(starts[some.start]), int(stops[some.start])
                 for at in range(start, stop, PIECE):
                     yield self._handed(bytes(read[at : min(at + PIECE, stop)]))
             else:
-                parts = map(slice, starts[first:last].tolist(), stops[first:last].tolist())
+                parts = map(slice, starts[some].tolist(), stops[some].tolist())
                 yield self._handed(b"".join(map(read.__getitem__, parts)))
-            first = last
 
     def _handed(self, piece: bytes) -> bytes:
         self._touched += len(piece)

@@ -53,17 +53,17 @@ class Round(NamedTuple):
     mixed: Triple
 
 
-def key_words(key: bytes) -> tuple[int, ...]:
+def _addends(key: bytes) -> tuple[Triple, Triple, Triple]:
     if len(key) != KEY_SIZE:
         raise ValueError(f"a key has {KEY_SIZE} bytes, not {len(key)}")
-    return _WORDS.unpack(key)
+    a, b, c, d, e, f, g, h = _WORDS.unpack(key)
+    return (a, b, c), (d, e, f), (g, h, KEY_SIZE)
 
 
 def jenkins_rounds(key: bytes, seed: int) -> tuple[Round, Round, Round]:
-    words = key_words(key)
     state: Triple = (STATE_START, STATE_START, seed & _MASK)
     rounds = []
-    for x, y, z in (words[0:3], words[3:6], (*words[6:8], KEY_SIZE)):
+    for x, y, z in _addends(key):
         a, b, c = state
         added = (a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK
         mixed = _mix_integers(*added)
@@ -73,10 +73,10 @@ def jenkins_rounds(key: bytes, seed: int) -> tuple[Round, Round, Round]:
 
 
 def jenkins_one(key: bytes, seed: int) -> Triple:
-    words = key_words(key)
     a, b, c = STATE_START, STATE_START, seed & _MASK
-    for x, y, z in (words[0:3], words[3:6], (*words[6:8], KEY_SIZE)):
-        a, b, c = _mix_integers((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
+    for x, y, z in _addends(key):
+        # Only the third number is shifted before it is reduced.
+        a, b, c = _mix_integers(a + x, b + y, (c + z) & _MASK)
     return a, b, c
 
 
@@ -345,12 +345,11 @@ def _place_group(group: _BucketGroup, free: Flags, claims: I64, displacements: U
         turns, within = divmod(probe, slots)
         count = min(_probes_at_once(group, free), limit - probe, slots - within)
         tries, rows, where = _fitting_pairs(group, free, turns, within, count)
-        chosen = _first_come(where, rows, len(group.buckets), free, claims)
+        chosen = _take_first_come(where, rows, len(group.buckets), free, claims)
         rows, tries = rows[chosen], tries[chosen]
         displacements[group.buckets[rows]] = probe + tries
         if len(rows):
             last = probe + int(tries.max())
-            free[where.take(chosen, axis=1)] = False
             left = np.ones(len(group.buckets), np.bool_)
             left[rows] = False
             group.keep(left)
@@ -378,7 +377,8 @@ def _fitting_pairs(group: _BucketGroup, free: Flags, turns: int, within: int, co
     leading = _arithmetic_rows(now, group.steps[0], count, slots)
     flat = np.flatnonzero(free.take(leading))
     where = leading.ravel()[flat][None, :]
-    tries, rows = np.divmod(flat, k) if count > 1 else (np.zeros_like(flat), flat)
+    tries = flat // k
+    rows = flat - tries * k  # faster than `divmod`
     for item in range(1, group.size):
         at = _modulo(group.starts[item].take(rows) + group.steps[item].take(rows) * (tries + within) + turns, slots)
         open_here = np.flatnonzero(free.take(at))
@@ -408,8 +408,8 @@ def _modulo(numbers: I64, slots: int) -> I64:
     return numbers
 
 
-def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -> I64:
-    """Return the pairs that are placed if each in turn takes its slots, provided all are still free; unordered.
+def _take_first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -> I64:
+    """Let each pair in turn take its slots, if all are still free, and return those that did; unordered.
 
     A pair that is first to claim its bucket and all its slots is placed; other pairs with one of these are dropped. The
     rest is decided the same way, in a few rounds. `where` has the slots of each pair, shape `(size, p)`, `rows` its
@@ -417,7 +417,6 @@ def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -
     """
     open_rows, row_claims = np.ones(buckets, np.bool_), np.empty(buckets, np.int64)
     undecided = np.arange(len(rows))
-    still_free = free.copy() if len(rows) else free
     placed = []
     while len(undecided):
         at, row = where.take(undecided, axis=1), rows.take(undecided)
@@ -427,9 +426,9 @@ def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -
         claims[at[:, ::-1].T.ravel()] = np.repeat(backwards, len(at))
         wins = (row_claims.take(row) == undecided) & (claims.take(at) == undecided).all(axis=0)
         placed.append(undecided[wins])
-        still_free[at.compress(wins, axis=1)] = False
+        free[at.compress(wins, axis=1)] = False
         open_rows[row[wins]] = False
-        undecided = undecided[open_rows.take(row) & still_free.take(at).all(axis=0)]
+        undecided = undecided[open_rows.take(row) & free.take(at).all(axis=0)]
     return np.concatenate(placed) if placed else undecided
 
 

@@ -66,6 +66,7 @@ class SwhFile:
         size = 0 if hash_layout is None else hash_layout.stop - hash_layout.start
         self._section = window[:size] if 0 < size <= len(window) else None
         self._function: Once[tuple[hash_section.Encoded, hash_section.Decoded]] = Once()
+        self._displacements: Once[NDArray[np.uint32] | None] = Once()
         self._tail: Once[dict[str, Any]] = Once()
         self._order: Once[SlotOrder] = Once()
         self._last_slots, self.last_slots_count = last_slots, len(last_slots) // SLOT.size
@@ -181,6 +182,16 @@ class SwhFile:
         hash_section.read_hash_tail(section[-HASH_TAIL.size :], layout)
         encoded = hash_section.read_encoded(section, layout)
         return encoded, hash_section.decode(encoded, layout.buckets, layout.where)
+
+    def displacements(self) -> NDArray[np.uint32] | None:
+        """Return the displacements of all buckets, without the rest of `function`; None if they are damaged."""
+
+        def decoded() -> NDArray[np.uint32] | None:
+            with suppress(FormatError):
+                return self._read_function()[1].displacements
+            return None
+
+        return self._displacements.get(decoded)
 
     def slots_of(self, keys: NDArray[np.uint8], *, signed: bool = False) -> I64:
         """Return the slots of keys; `signed` as an old version of the library hashed them."""
@@ -401,18 +412,13 @@ class SwhObjects(Objects):
         slots = self._file.slots_at(rows)
         return self._columns(rows, slots, sizes=sizes), self._keys(slots)
 
-    def keyed(self, rows: I64) -> tuple[ObjectColumns, ByteStrings]:
-        slots = self._file.slots_at(rows)
-        return self._columns(rows, slots, sizes=True), self._key_strings(slots)
-
     def key_texts(self, rows: I64) -> list[str | None]:
         return self._keys(self._file.slots_at(rows))
 
     def key_bytes(self, rows: I64) -> ByteStrings:
-        return self._key_strings(self._file.slots_at(rows))
-
-    def states(self, first: int, last: int) -> NDArray[np.uint8]:
-        return self._states(self._file.slots(first, last))
+        slots = self._file.slots_at(rows)
+        keyed = self._keyed(slots)
+        return ByteStrings(np.frombuffer(slots["key"][keyed].tobytes(), np.uint8), np.where(keyed, 32, 0))
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
         """Return the columns with sizes; reads the length fields, or loads the index for many rows."""
@@ -485,12 +491,10 @@ class SwhObjects(Objects):
         return self.with_sizes(columns) if sizes or self._file.order is not None else columns
 
     def _keys(self, slots: NDArray[Any]) -> list[str | None]:
-        keys = zip(key_rows(slots["key"].tobytes()), self._keyed(slots).tolist(), strict=True)
-        return [key if keyed else None for key, keyed in keys]
-
-    def _key_strings(self, slots: NDArray[Any]) -> ByteStrings:
-        keyed = self._keyed(slots)
-        return ByteStrings(np.frombuffer(slots["key"][keyed].tobytes(), np.uint8), np.where(keyed, 32, 0))
+        keys: list[str | None] = [*key_rows(slots["key"].tobytes())]
+        for at in np.flatnonzero(~self._keyed(slots)).tolist():
+            keys[at] = None
+        return keys
 
     def _keyed(self, slots: NDArray[Any]) -> NDArray[np.bool_]:
         return in_states(self._layout.states(slots["offset"]), (State.LIVE, State.DAMAGED))

@@ -309,6 +309,21 @@ class SwhLookup:
             raise self._layout.outside(placed.slot, compared.offset)
         yield self._object(key, placed.slot, compared.offset, source, max(CONTENT_GUESS - apart, LEAST_GUESS))
 
+    def in_memory(self, key: str) -> ObjectRef | None:
+        """Return the object of a key by the loaded index of a local file; None: `walk` returns it, or the reason."""
+        file, source, layout = self._file, self._file.source, self._layout
+        if (order := file.order) is None or not source.near or (displacements := file.displacements()) is None:
+            return None
+        raw, hashing = bytes.fromhex(key), file.hashing()
+        bucket, first, step = chd.place_one(chd.jenkins_one(raw, hashing.seed), hashing.buckets, hashing.slots)
+        slot = chd.slot_one(first, step, int(displacements[bucket]), hashing.slots)
+        start = layout.slot_start(slot)
+        stored, offset = SLOT.packer.unpack(source.read(start, start + SLOT.size))
+        if stored != raw or layout.state(offset) is not State.LIVE:
+            return None
+        size, length = order.size_of(slot, offset), source.read(offset, offset + OBJECT.size)
+        return live_ref(key, slot, offset, size) if OBJECT.packer.pack(size) == length else None
+
     def find_many(self, texts: Sequence[str]) -> I64:
         """Return the slots of many keys, vectorised; -1 for a key that is not found.
 
@@ -362,9 +377,9 @@ class SwhLookup:
         (size,) = OBJECT.packer.unpack_from(window)
         if (error := self._layout.too_long(offset, size)) is not None:
             raise error
-        if (order := self._file.order) is not None and (expected := order.size_of(slot, offset)) != size:
-            content = offset + OBJECT.size
-            check_length(window[: OBJECT.size], Span("", content, content + expected))
+        if (order := self._file.order) is not None:
+            start = offset + OBJECT.size
+            check_length(window[: OBJECT.size], Span("", start, start + order.size_of(slot, offset)))
         return live_ref(key, slot, offset, size)
 
     # --- a key that is not found ---------------------------------------------------------------------------------

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, Truncated
+from shardcore.errors import FormatError, ShardError, Truncated
 from shardcore.formats.swh import hash_section, layout
 from shardcore.formats.swh.file import KEY_FORM, SwhFile, SwhObjects, check_length
 from shardcore.formats.swh.lookup import SwhLookup
@@ -16,10 +16,10 @@ from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
 from shardcore.model.objects import ObjectColumns, State
 from shardcore.model.section import laid_out
 from shardcore.model.span import Span
-from shardcore.model.text import grouped_digits, plural
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import Draft, OpenContext
+from shardcore.shards.shard import cut
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:
@@ -78,8 +78,18 @@ class SwhShard(FileShard):
         return np.asarray(columns.state == State.LIVE)
 
     def _stored(self, columns: ObjectColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        columns, live = self._objects.with_sizes(columns), columns.state == State.LIVE
+        live = columns.state == State.LIVE
+        if (columns.size[live] < 0).any():
+            columns = self._objects.with_sizes(columns)
         return np.where(live, columns.start - layout.OBJECT.size, -1), np.where(live, columns.stop, -1)
+
+    def _decode_rows(
+        self, columns: ObjectColumns, starts: NDArray[np.int64], stored: list[bytes]
+    ) -> Iterable[bytes | ShardError]:
+        lead = layout.OBJECT.size
+        fields = np.frombuffer(b"".join([data[:lead] for data in stored]), layout.OBJECT.dtype)["size"]
+        right = np.array_equal(fields.astype(np.int64) + lead, np.fromiter(map(len, stored), np.int64, len(stored)))
+        return [data[lead:] for data in stored] if right else super()._decode_rows(columns, starts, stored)
 
     def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         lead = layout.OBJECT.size
@@ -88,11 +98,7 @@ class SwhShard(FileShard):
         return stored[lead:]
 
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
-        content = self._objects.content_of(ref)
-        first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
-        if last - first > limit:
-            raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {grouped_digits(limit)}")
-        return self.file.source.read(first, last)
+        return cut(self.file.source, self._objects.content_of(ref), start, stop, limit)
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:

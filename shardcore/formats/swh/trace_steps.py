@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
+from struct import unpack
 
 from shardcore.errors import KeyAbsent
-from shardcore.formats.swh import chd
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER
 from shardcore.formats.swh.lookup import Begun, Candidates, DisplacementLocated, Hashed, KeyCompared, KeyPlaced
 from shardcore.model.objects import ObjectRef, State
@@ -15,7 +15,7 @@ from shardcore.shards.trace import Row, Rows, Value
 
 
 def _words(key: bytes) -> list[str]:
-    return [f"{word:08x}" for word in chd.key_words(key)]
+    return [f"{word:08x}" for word in unpack("<8I", key)]
 
 
 def _hex(numbers: tuple[int, ...]) -> str:

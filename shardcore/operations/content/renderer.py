@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataclasses import dataclass, replace
+from shardcore.model.objects import steps_by_sum
 
 MOST_LINES = 1_000_000
 
@@ -322,10 +323,9 @@ def _triangles(
     boxes, counts = size[shown, 0].astype(np.int32), area[shown]
     corner = first[shown, 1] * canvas.columns + first[shown, 0]
     ends = np.cumsum(counts)
-    done = 0
-    while done < len(shown):
+    for some in steps_by_sum(counts, BATCH):
+        done, stop = some.start, some.stop
         before = int(ends[done - 1]) if done else 0
-        stop = max(int(np.searchsorted(ends, before + BATCH, "right")), done + 1)
         batch = np.arange(done, stop)
         owner = np.repeat(batch, counts[done:stop])
         within = (np.arange(before, int(ends[stop - 1])) - (ends - counts)[owner]).astype(np.int32)
@@ -344,7 +344,6 @@ def _triangles(
             bright[:, 0] * a + bright[:, 1] * b + bright[:, 2] * c,
             shown[owner],
         )
-        done = stop
 
 
 def _lines(canvas: _Canvas, places: NDArray[np.float64], lines: NDArray[np.uint32], reach: float, width: int) -> None:

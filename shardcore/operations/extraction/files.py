@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of, reported_as
-from shardcore.model.objects import ObjectRef, State
+from shardcore.model.objects import ObjectColumns, ObjectRef, State
 from shardcore.model.parallel import in_order
 from shardcore.operations.description import ALL_PARTS, ANY_SIZE, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardcore.operations.extraction.names import ENDINGS, HEAD, Names, ending_of
@@ -31,7 +30,7 @@ from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import PIECE
 from shardcore.system import extended, held_folder, open_folder, write_new
 from shardcore.writing.partial_file import write_resumable
-from shardcore.writing.temporary import BUFFER, TemporaryFile, exists_error, write_as, write_small
+from shardcore.writing.temporary import TemporaryFile, exists_error, write_as, write_small
 from shardcore.writing.temporary_names import temporary_text
 
 if TYPE_CHECKING:
@@ -75,9 +74,9 @@ _BARE = (State.UNUSED, State.DELETED)
 
 @dataclass(frozen=True, slots=True)
 class SmallObjects:
-    """Rows and keys of small objects that are `bare`; their contents are read together."""
+    """Columns and keys of small objects that are `bare`; their contents are read together."""
 
-    rows: NDArray[np.int64]
+    columns: ObjectColumns
     keys: list[str]
 
 
@@ -428,9 +427,10 @@ class _Extraction(Target):
     def _of_small(self, groups: Iterable[SmallObjects]) -> Generator[list[Extracted]]:
         lost, temporary = SourceError(""), temporary_text("extract")
         for few in groups:
-            contents, (ref,) = self._shard.contents(few.rows), self._shard.objects.each_ref(few.rows[:1], sizes=False)
+            rows, contents = few.columns.row, self._shard.contents_of(few.columns)
+            (ref,) = self._shard.objects.each_ref(rows[:1], sizes=False)
             facts = {} if isinstance(ref, ShardError) else self._facts(ref)
-            for row, key in zip(few.rows.tolist(), few.keys, strict=True):
+            for row, key in zip(rows.tolist(), few.keys, strict=True):
                 name = self.names.give(key)
                 try:
                     # `contents` ends at an error of the source.
@@ -572,14 +572,6 @@ class _Extraction(Target):
         if exists and conflict is Conflict.ERROR and self.delivery is not None:
             raise UsageError(f"{self._shown(name)} exists", remedy=Remedy.REPLACE)
         try:
-            flat = free and "/" not in name and conflict is not Conflict.RENAME and self.delivery is None
-            if flat and self._each_piece is None and ref.size < KEPT_FROM:
-                data, pieces = _peeked(pieces, BUFFER)
-                if len(data) <= BUFFER:
-                    write_small(self.lead + name, data)
-                    digest, facts = hashlib.sha256(data).hexdigest(), self._facts(ref)
-                    where = self._given + name
-                    return Extracted(ref.key, where, len(data), digest, part=file.part, row=ref.row, facts=facts)
             path = self._free_path(name) if exists and conflict is Conflict.RENAME else self.folder / name
             path, size, digest = self._write(ref, file.part, pieces, path, name, free=free)
         except UsageError as error:

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from shardcore.system import DEVICE_NAMES, FORBIDDEN, is_device
+from shardcore.system import FORBIDDEN, is_device
 
 MAX_NAME_BYTES = 180
 """Maximum length of a file name; file systems allow 255 bytes, and temporary names need some."""
@@ -18,7 +18,7 @@ MAX_PATH_BYTES = 1000
 """A key with more folders or bytes becomes one name, since systems limit the length of paths."""
 
 
-_SAFE = re.compile(rf"\w(?:[\w.-]{{0,{MAX_NAME_BYTES - 2}}}\w)?", re.ASCII)
+_SAFE = re.compile(rf"\w(?:[\w. -]{{0,{MAX_NAME_BYTES - 2}}}\w)?", re.ASCII)
 
 
 class Names:
@@ -43,7 +43,7 @@ class Names:
     def give(self, key: str, ending: str = "") -> str:
         """Reserve and return a name for a key, unique also case-insensitively; a missing extension is `ending`."""
         folded = key.lower()
-        if ending or not _SAFE.fullmatch(key) or folded in self._taken or folded.partition(".")[0] in DEVICE_NAMES:
+        if ending or not _SAFE.fullmatch(key) or folded in self._taken or is_device(folded):
             key = self.preview(key, ending)
             folded = _folded(key)
         self._taken.add(folded)

@@ -74,21 +74,14 @@ def taken_rows(
 
 
 def kind_code(shard: Shard, kind: str | None) -> int | None:
-    if kind is None:
-        return None
-    if kind not in shard.objects.kinds:
-        raise no_kind(kind, shard.objects.kinds)
-    return shard.objects.kinds.index(kind)
+    check_kind(kind, shard.objects.kinds)
+    return None if kind is None else shard.objects.kinds.index(kind)
 
 
 def check_kind(kind: str | None, kinds: Collection[str]) -> None:
     """Refuse a kind that no shard has; without any kinds there is nothing to compare with."""
     if kind is not None and kinds and kind not in kinds:
-        raise no_kind(kind, kinds)
-
-
-def no_kind(kind: str, kinds: Iterable[str]) -> UsageError:
-    return UsageError(f"no objects of kind {short(kind)} (available: {', '.join(kinds)})")
+        raise UsageError(f"no objects of kind {short(kind)} (available: {', '.join(kinds)})")
 
 
 Unreadable = Callable[[str, ShardError], None]
@@ -244,26 +237,30 @@ def _refs_of(shard: Shard, rows: Rows, asked: Extract, alone: bool) -> Iterator[
 
     alone |= asked.guess_extension or asked.conflict is Conflict.RENAME or asked.parts != AS_USUAL
     most = SMALL_FILE if asked.limit is None else min(asked.limit, SMALL_FILE)
-    for run, small in small_runs(shard, rows, -1 if alone else most):
-        if small:
-            yield SmallObjects(run, [key or "" for key in shard.objects.key_texts(run)])
+    for run in small_runs(shard, rows, -1 if alone else most):
+        if isinstance(run, SmallObjects):
+            yield run
         else:
             yield from shard.objects.each_ref(run, sizes=False)
 
 
-def small_runs(shard: Shard, rows: Rows, most: int) -> Iterator[tuple[Rows, bool]]:
-    """Yield rows in turn, with whether the objects of a run are `bare` and small (never in a remote shard)."""
+def small_runs(shard: Shard, rows: Rows, most: int) -> Iterator[SmallObjects | Rows]:
+    """Yield all rows in turn, those that are `bare` and small as `SmallObjects` (never in a remote shard)."""
     together = most >= 0 and shard.source is not None and shard.source.near
     for first in range(0, len(rows), AT_ONCE):
         few = rows[first : first + AT_ONCE]
         if not together:
-            yield few, False
+            yield few
             continue
-        columns = shard.objects.columns(few, sizes=True)
+        columns, keys = shard.objects.page(few, sizes=True)
         small = shard.bare(columns) & (columns.size >= 0) & (columns.size <= most)
         group = 2 * (np.cumsum(np.where(small, columns.size, 0)) // RUN_BYTES) + small
-        edges = np.flatnonzero(group[1:] != group[:-1]) + 1
-        yield from zip(np.split(few, edges), small[[0, *edges]].tolist(), strict=True)
+        edges = [0, *(np.flatnonzero(np.diff(group)) + 1).tolist(), len(few)]
+        for run in map(slice, edges, edges[1:]):
+            if small[run.start]:
+                yield SmallObjects(columns.take(run), [key or "" for key in keys[run]])
+            else:
+                yield few[run]
 
 
 class _MemberRefs:

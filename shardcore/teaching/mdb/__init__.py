@@ -112,7 +112,7 @@ def _counts(file: MdbFile, kind: str, progress: Progress) -> Load:
     index = file.load(progress=progress)
     section, (title, thing, doc) = index.section(kind), _COUNTED[kind]
     files = kind == FILE
-    rows = np.arange(len(section.headers) + 1) if files else index.first_row(CHUNK) + section.bounds
+    rows = np.arange(len(section.headers) + 1) if files else index.first_rows[CHUNK] + section.bounds
     return Load(
         title,
         kind,

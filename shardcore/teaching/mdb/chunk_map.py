@@ -285,7 +285,7 @@ def xorb_parts(scene: MdbScene, segments: Sequence[int]) -> list[XorbPart]:
     at = 0
     for xorb, used in ranges.items():
         number = int(index.rows_of(XORB, np.frombuffer(xorb, np.uint8).reshape(1, -1))[0])
-        number = number - index.first_row(XORB) if number >= 0 else -1
+        number = number - index.first_rows[XORB] if number >= 0 else -1
         for first, last in _joined(scene, number, used):
             part = _xorb_part(scene, xorb, number, (first, last), at, used)
             parts.append(part)

@@ -83,7 +83,7 @@ class HashLookupSketch(SceneSketch[MdbScene]):
         whole, compared = Span("", section.start, section.stop_byte), []
         items = [item_of(plural(len(records), kind), whole, Tone.FAINT, "All records are compared.")]
         if row >= 0:
-            hit = section.span(records[row - index.first_row(kind)])
+            hit = section.span(records[row - index.first_rows[kind]])
             number = (hit.start - whole.start) // RECORD_SIZE
             items.append(item_of(f"record {number}", hit, Tone.HIT, "This record has the hash.", here=True))
             compared.append(_compare_figure(raw, raw, hit))

@@ -235,9 +235,9 @@ def test_small_objects_together_are_as_one_by_one(tmp_path: Path, conflict: str,
 
 
 WORK: dict[str, tuple[float, float, Callable[[shardcore.Shard, Path], object]]] = {
-    "read": (80, 1.01, lambda shard, _: [shard[f"object {row}"] for row in range(len(shard.objects))]),
-    "convert": (10, 0.01, lambda shard, out: shardcore.convert(shard, "des", out)),
-    "extract": (34, 0.01, shardcore.extract),
+    "read": (18, 1.01, lambda shard, _: [shard[f"object {row}"] for row in range(len(shard.objects))]),
+    "convert": (5, 0.01, lambda shard, out: shardcore.convert(shard, "des", out)),
+    "extract": (26, 0.01, shardcore.extract),
 }
 """Maximum calls of Python functions and reads of the shard per object, by operation."""
 
