@@ -7,7 +7,7 @@ before 8 KiB, so earlier cuts do not matter and blocks can be hashed independent
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -188,32 +188,38 @@ def _cuts(ends: list[int], size: int) -> Iterator[int]:
         yield start
 
 
-def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
+def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[memoryview]:
     """Yield the chunks of a file that is given in pieces of any size; buffers some megabytes."""
-    held = bytearray()
-    seen = MIN_CHUNK - 1  # bytes at the start of `held` that contain no valid cut
-    for piece in pieces:
-        at = 0
-        while at < len(piece):
-            # Exactly one `PIECE` of new bytes, which is the fastest size.
-            wanted = seen + PIECE - len(held)
-            held += piece[at : at + wanted]
-            at += wanted
-            if at <= len(piece):
-                seen = yield from _leading(held, seen)
-    seen = yield from _leading(held, seen)
-    if held:
-        yield bytes(held)
-
-
-def _leading(held: bytearray, seen: int) -> Generator[bytes, None, int]:
-    """Yield the complete chunks at the start of `held` and remove them; return how many of the rest are examined."""
-    if len(held) < MIN_CHUNK:
-        return seen
-    start = 0
-    with memoryview(held) as view:
-        for end in _complete(view, seen):
-            yield bytes(view[start:end])
+    rest = memoryview(b"")
+    for piece in _joined(pieces):
+        start = 0
+        if rest:
+            # Only chunks that begin in an earlier piece are copied.
+            held = len(rest)
+            rest = memoryview(b"".join((rest, piece[: MAX_CHUNK - held])))
+            for end in _complete(rest, max(held, MIN_CHUNK - 1)):
+                yield rest[start:end]
+                start = end
+            if not start:
+                continue
+            start -= held
+        rest = piece[start:]
+        start = 0
+        for end in _complete(rest, MIN_CHUNK - 1):
+            yield rest[start:end]
             start = end
-    del held[:start]
-    return max(len(held), MIN_CHUNK - 1)
+        rest = rest[start:]
+    if rest:
+        yield rest
+
+
+def _joined(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[memoryview]:
+    """Yield the pieces, small ones joined to `PIECE` bytes or more."""
+    held, size = list[bytes](), 0
+    for piece in pieces:
+        held.append(bytes(piece))
+        size += len(piece)
+        if size >= PIECE:
+            yield memoryview(b"".join(held))
+            held, size = [], 0
+    yield memoryview(b"".join(held))
