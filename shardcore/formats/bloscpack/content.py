@@ -191,7 +191,8 @@ class ChunkReader:
                         self.check(stored)
                         decompress(stored.chunk, limit=limit, place=stored.span, out=part)
 
-            for _ in in_order(fill, self._batches(0, None), self._threads):
+            fast = self.table.header(0).codec_name in FAST
+            for _ in in_order(fill, self._batches(0, None), 1 if fast else self._threads):
                 pass
         return buffer.getvalue()
 
