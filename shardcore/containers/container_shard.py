@@ -94,20 +94,8 @@ class PartObjects(ColumnObjects):
         super().__init__(columns, lambda rows: [self.parts[row].key for row in rows.tolist()], self._made)
 
     def _made(self, row: int) -> ObjectRef:
-        part = self.parts[row]
-        return ObjectRef(
-            part.key,
-            row,
-            () if part.error else (Span("", part.start, part.stop),),
-            part.size,
-            part.stop - part.start,
-            part.codec,
-            State.DAMAGED if part.error else State.LIVE,
-            self.kinds[0],
-            error=part.error,
-            extras=dict(part.extras),
-            record=part.record,
-        )
+        part, ref = self.parts[row], self._plain_ref(row)
+        return replace(ref, codec=part.codec, error=part.error, extras=dict(part.extras), record=part.record)
 
 
 def _bounded(part: ContainerPart) -> ContainerPart:
@@ -189,6 +177,7 @@ class SequentialFile(ContainerFile):
     """Container without a list of its parts; the first access reads the whole file to find them."""
 
     objects: ScannedObjects
+    suffix: str
 
     @property
     def loaded(self) -> bool:
@@ -369,3 +358,11 @@ class ContainerShard(FileShard):
             return Node(name, whole, children=(kid,), row=ref.row)
 
         return SourcePart(BytesSource(data, name), (section,), root)
+
+
+class SequentialShard(ContainerShard):
+    file: SequentialFile
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        name = str(ref.extras.get("name") or "") or self.file.source.name.removesuffix(self.file.suffix)
+        return {"": name if ref.row == 0 else f"{name}.{ref.row}"}

@@ -13,7 +13,7 @@ from shardcore.codecs.decompress import SMALL, decompress, decompress_many, deco
 from shardcore.codecs.gzip import DEFLATE_RATIO
 from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError, detached
-from shardcore.formats.neuroglancer.index import IndexLevels, MinishardTable, read_batches
+from shardcore.formats.neuroglancer.index import PROGRESS_EVERY, IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import (
     MANIFEST_LIMIT,
@@ -42,7 +42,6 @@ from shardcore.sources.base import Source, read_pieces
 I64 = NDArray[np.int64]
 
 CODECS = ("none", "gzip")
-BLOCK = 16 << 20
 PIECE = 1 << 20
 SIZES_BLOCK = 1 << 22
 KEPT_DECODED = 32 << 20
@@ -51,7 +50,6 @@ MANIFESTS_FLOOR = 64 << 20
 MANIFESTS_RATIO = 16
 MANIFEST_COST = 1024
 """Cost of a manifest in the work budget, in addition to its size, in bytes."""
-MANIFESTS_AT_ONCE = 1024
 
 SHARD_INDEX = "shard index"
 CHUNK_DATA = "chunk data"
@@ -329,11 +327,13 @@ class NeuroglancerFile:
         rows, fresh = _by_place(entries, np.flatnonzero(entries.inside & (entries.sizes <= np.uint64(MANIFEST_LIMIT))))
         first = rows[np.maximum.accumulate(np.where(fresh, np.arange(len(rows)), 0))]
         distinct = rows[fresh]
-        places = np.stack(_places(entries, distinct), axis=1)
+        starts, stops = _places(entries, distinct)
         # Overlapping manifests are read, but in total not more than a multiple of the file size.
         left = MANIFESTS_FLOOR + MANIFESTS_RATIO * self.source.size
-        for at, span, stored in read_batches(self.source, places, BLOCK, MANIFESTS_AT_ONCE, progress):
-            row = int(distinct[at])
+        for at, stored in enumerate(ranges_of(self.source, starts, stops)):
+            row, span = int(distinct[at]), Span("", int(starts[at]), int(stops[at]))
+            if at % PROGRESS_EVERY == 0:
+                progress(at, len(distinct))
             if left <= 0:
                 damage[row] = FormatError("its manifest overlaps many other manifests", span=span)
                 continue

@@ -5,15 +5,15 @@ Equal values always give equal bytes.
 
 from __future__ import annotations
 
-import errno
 import math
-import mmap
 from array import array
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from enum import Enum
+from functools import partial
 from itertools import chain
+from operator import sub
 
 import numpy as np
 import numpy.typing as npt
@@ -231,8 +231,6 @@ KEPT = 32 << 20
 """Maximum number of bytes kept in memory."""
 PIECE = 4 << 20
 """Approximate size of the pieces read back, in bytes."""
-RELEASED = 32 << 20
-"""Bytes read after which mapped pages are released."""
 THREADED = 1 << 14  # bytes of values above which several are compressed in parallel
 MEMBER_SIZE = 20
 """Size of an empty gzip member in bytes; a plan adds it to the size of content that is not read."""
@@ -492,8 +490,6 @@ class Spool:
         self.room = room
         self._kept = bytearray()
         self._file: Draining | None = None
-        self._map: mmap.mmap | None = None
-        self._touched = 0
 
     @property
     def spilled(self) -> bool:
@@ -533,7 +529,6 @@ class Spool:
         # Adjacent ranges are merged.
         cuts = np.flatnonzero(starts[1:] != stops[:-1]) + 1
         starts, stops = starts[np.append(0, cuts)], stops[np.append(cuts - 1, len(stops) - 1)]
-        read = self._source()
         ends = np.cumsum(stops - starts)
         first = 0
         while first < len(starts):
@@ -542,55 +537,25 @@ class Spool:
             if last == first + 1:
                 start, stop = int(starts[first]), int(stops[first])
                 for at in range(start, stop, PIECE):
-                    yield self._handed(bytes(read[at : min(at + PIECE, stop)]))
+                    yield self._read([at], [min(at + PIECE, stop)])
             else:
-                parts = map(slice, starts[first:last].tolist(), stops[first:last].tolist())
-                yield self._handed(b"".join(map(read.__getitem__, parts)))
+                yield self._read(starts[first:last].tolist(), stops[first:last].tolist())
             first = last
 
-    def _handed(self, piece: bytes) -> bytes:
-        self._touched += len(piece)
-        if self._touched > RELEASED and self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
-            self._map.madvise(mmap.MADV_DONTNEED)
-            self._touched = 0
-        return piece
+    def _read(self, starts: list[int], stops: list[int]) -> bytes:
+        if not isinstance(self._file, TemporaryFile):
+            with memoryview(self._kept) as kept:
+                return b"".join(map(kept.__getitem__, map(slice, starts, stops)))
+        sizes = list(map(sub, stops, starts))
+        with reported_as(f"cannot write {self._file.final}"):
+            self._file.file.flush()
+            found = b"".join(map(partial(read_at, self._file.file.fileno()), sizes, starts))
+        if len(found) != sum(sizes):
+            raise SourceError(f"cannot write {self._file.final}: its temporary file was truncated")
+        return found
 
     def drop(self) -> None:
-        if self._map is not None:
-            self._map.close()
-            self._map = None
         if self._file is not None:
             self._output.drop(self._file)
             self._file = None
         self._kept = bytearray()
-
-    def _source(self) -> memoryview | mmap.mmap | _Ranges:
-        if not isinstance(self._file, TemporaryFile):
-            return memoryview(self._kept)
-        if self._map is None:
-            with reported_as(f"cannot write {self._file.final}"):
-                self._file.file.flush()
-                self._map = _mapped(self._file.file.fileno())
-        return self._map if self._map is not None else _Ranges(self._file)
-
-
-class _Ranges:
-    def __init__(self, file: TemporaryFile) -> None:
-        self._file = file
-
-    def __getitem__(self, part: slice) -> bytes:
-        with reported_as(f"cannot write {self._file.final}"):
-            found = read_at(self._file.file.fileno(), part.stop - part.start, part.start)
-        if len(found) != part.stop - part.start:
-            raise SourceError(f"cannot write {self._file.final}: its temporary file was truncated")
-        return found
-
-
-def _mapped(descriptor: int) -> mmap.mmap | None:
-    """Map the file into memory; return None if the address space is limited (`ulimit -v`)."""
-    try:
-        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        if error.errno != errno.ENOMEM:
-            raise
-        return None

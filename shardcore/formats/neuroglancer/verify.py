@@ -19,6 +19,7 @@ from shardcore.formats.neuroglancer.geometry import (
     mesh_layout,
     order_fault,
 )
+from shardcore.formats.neuroglancer.index import PROGRESS_EVERY
 from shardcore.formats.neuroglancer.info import SpaceKind, info_members
 from shardcore.formats.neuroglancer.layout import (
     Marks,
@@ -40,7 +41,6 @@ from shardcore.model.text import plural
 from shardcore.progress import Progress
 from shardcore.sources.base import Source
 
-PROGRESS_EVERY = 256
 LISTED = 1000
 """Findings per code that are listed one by one."""
 
