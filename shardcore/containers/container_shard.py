@@ -167,6 +167,10 @@ class ContainerFile:
     def makers(self) -> Mapping[str, Callable[[Section], Node]]:
         return {}
 
+    def root(self) -> Node:
+        whole, kids = Span("", 0, self.source.size), section_nodes(self.sections, self.makers())
+        return Node(self.source.name, whole, text=self.title, children=kids)
+
     def content_span(self, ref: ObjectRef) -> Span:
         if ref.error or not ref.spans:
             raise FormatError(ref.error or f"{short(ref.key)} has no content", span=ref.record)
@@ -205,23 +209,13 @@ def listed_node(
     return section_node(section, text=text, role=role, children=grouped(Extents(starts, stops, describe)))
 
 
-class ContainerTree:
-    def __init__(self, file: ContainerFile) -> None:
-        self._file = file
-
-    def root(self) -> Node:
-        file = self._file
-        whole = Span("", 0, file.source.size)
-        return Node(file.source.name, whole, text=file.title, children=section_nodes(file.sections, file.makers()))
-
-
 class ContainerShard(FileShard):
     """Open container. Keys are names of members and tensors, or numbers of frames."""
 
     no_loads = "Containers have no slots or buckets, so there is no occupancy to show."
 
     def __init__(self, format: str, file: ContainerFile, objects: Objects, version: str = "") -> None:
-        super().__init__(file, objects, ContainerTree(file))
+        super().__init__(file, objects, file)
         self.format, self.version = format, version
         self._rows: Once[dict[str, int]] = Once()
 

@@ -11,9 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from enum import Enum
-from functools import partial
 from itertools import chain
-from operator import sub
 
 import numpy as np
 import numpy.typing as npt
@@ -529,28 +527,25 @@ class Spool:
         # Adjacent ranges are merged.
         cuts = np.flatnonzero(starts[1:] != stops[:-1]) + 1
         starts, stops = starts[np.append(0, cuts)], stops[np.append(cuts - 1, len(stops) - 1)]
-        ends = np.cumsum(stops - starts)
-        first = 0
-        while first < len(starts):
-            done = int(ends[first - 1]) if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, done + PIECE, "right")))
-            if last == first + 1:
-                start, stop = int(starts[first]), int(stops[first])
-                for at in range(start, stop, PIECE):
-                    yield self._read([at], [min(at + PIECE, stop)])
-            else:
-                yield self._read(starts[first:last].tolist(), stops[first:last].tolist())
-            first = last
+        large = (range(*edges, PIECE) for edges in zip(starts.tolist(), stops.tolist(), strict=True))
+        held, size = list[tuple[int, int]](), 0
+        for start, stop in ((at, min(at + PIECE, part.stop)) for part in large for at in part):
+            held.append((start, stop))
+            size += stop - start
+            if size >= PIECE:
+                yield self._read(held)
+                held, size = [], 0
+        yield self._read(held)
 
-    def _read(self, starts: list[int], stops: list[int]) -> bytes:
+    def _read(self, ranges: list[tuple[int, int]]) -> bytes:
         if not isinstance(self._file, TemporaryFile):
             with memoryview(self._kept) as kept:
-                return b"".join(map(kept.__getitem__, map(slice, starts, stops)))
-        sizes = list(map(sub, stops, starts))
+                return b"".join(kept[start:stop] for start, stop in ranges)
         with reported_as(f"cannot write {self._file.final}"):
             self._file.file.flush()
-            found = b"".join(map(partial(read_at, self._file.file.fileno()), sizes, starts))
-        if len(found) != sum(sizes):
+            descriptor = self._file.file.fileno()
+            found = b"".join(read_at(descriptor, stop - start, start) for start, stop in ranges)
+        if len(found) != sum(stop - start for start, stop in ranges):
             raise SourceError(f"cannot write {self._file.final}: its temporary file was truncated")
         return found
 
