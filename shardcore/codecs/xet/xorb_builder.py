@@ -88,6 +88,8 @@ class XorbPacker:
     """Packs chunks into one xorb; without `workers`, chunks are compressed in the caller's thread."""
 
     def __init__(self, file: XorbSink, compression: str, workers: ThreadPoolExecutor | None = None) -> None:
+        # Freeing one large block lets glibc keep the memory of chunks, instead of returning it to the system.
+        bytes(1 << 24)
         self._file = file
         self._workers = workers
         self._batch: list[bytes | memoryview] = []

@@ -100,6 +100,8 @@ def compressed(
         return
     # One chunk is not worth a thread.
     yield from map(recipe.chunk, islice(plains, 1))
+    # Freeing one large block lets glibc keep the memory of later chunks, instead of returning it to the system.
+    bytes(1 << 24)
     calls = ((recipe.chunk, (plain,)) for plain in plains)
     with closing(completed(workers, calls, AHEAD, AHEAD)) as done:
         yield from (future.result() for future in done)
