@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from io import BytesIO
+from io import SEEK_END, BytesIO
 from itertools import chain, repeat
 from typing import IO, Any, Literal, cast, get_args
 
@@ -67,27 +67,15 @@ def decompress(
         Truncated: The payload ends early.
         FormatError: It is corrupt, has trailing bytes, or does not have the size `expected`.
     """
-    if codec == "gzip":
-        content = intact_content(bytes(data), limit)
-        if content is not None and expected in (None, len(content)):
-            charge_expanded(len(content))
-            return bytes(content)
-        # `decompress_stream` would try the same again.
-        slices = (bytes(chunk) for chunk in _slices(data) if len(chunk))
-        pieces = _bounded(codec, _ENGINES[codec](slices), limit, expected, span)
-    else:
-        pieces = decompress_stream(codec, _slices(data), limit=limit, expected=expected, span=span)
-    first = next(pieces, b"")
-    second = next(pieces, None)
-    if second is None:
-        return first
-    # Joining a list of pieces would need twice the memory.
-    whole = BytesIO()
-    whole.write(first)
-    whole.write(second)
-    del first, second
-    for piece in pieces:
-        whole.write(piece)
+    content = intact_content(bytes(data), limit) if codec == "gzip" else None
+    if content is not None and expected in (None, len(content)):
+        charge_expanded(len(content))
+        return bytes(content)
+    pieces = decompress_stream(codec, _slices(data), limit=limit, expected=expected, span=span)
+    # Joining a list of pieces would need twice the memory; a single piece is not copied.
+    whole = BytesIO(next(pieces, b""))
+    whole.seek(0, SEEK_END)
+    whole.writelines(pieces)
     return whole.getvalue()
 
 
@@ -349,7 +337,7 @@ class _ZstdFrame:
         head = yield 5  # magic and descriptor
         if not head.startswith(ZSTD_MAGIC):
             raise _Corrupt(f"does not begin with {ZSTD_MAGIC.hex(' ')}", BadMagic)
-        descriptor, sizes = head[4], _rest_of_header(head[4])
+        descriptor, sizes = head[4], rest_of_header(head[4])
         head, width, last = (yield sum(sizes)), sizes[-1], False
         if width:
             self._content_size = int.from_bytes(head[-width:], "little") + (256 if width == 2 else 0)
@@ -366,7 +354,7 @@ def _zstd_block(head: bytes, descriptor: int) -> tuple[bool, int, int, int]:
     return last, kind, size, stored + (descriptor & 4 if last else 0)  # bit 2 is set for a checksum of 4 bytes
 
 
-def _rest_of_header(descriptor: int) -> tuple[int, int, int]:
+def rest_of_header(descriptor: int) -> tuple[int, int, int]:
     """Return the sizes of the fields window, dictionary ID and content size of a zstd frame, in bytes."""
     single = descriptor >> 5 & 1
     return 1 - single, (0, 1, 2, 4)[descriptor & 3], (single, 2, 4, 8)[descriptor >> 6]
@@ -401,7 +389,7 @@ def zstd_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int 
     descriptor = head[4]
     if descriptor & 0x08:
         return None  # a reserved bit
-    at = start + 5 + sum(_rest_of_header(descriptor))
+    at = start + 5 + sum(rest_of_header(descriptor))
     while at + 3 <= stop and most > 0:
         most -= 1
         last, kind, size, follows = _zstd_block(read(at, at + 3), descriptor)
@@ -438,20 +426,34 @@ def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int |
 
 def gzip_end(read: Read, start: int, stop: int, limit: int) -> tuple[int, int] | None:
     """Return the end of the gzip member at `start` and its uncompressed size; None if damaged or above `limit`."""
-    engine, plain, at = zlib.decompressobj(_WBITS["gzip"]), 0, start
+    with suppress(FormatError):
+        # A small first read, because most candidates are not members.
+        return deflate_end(read, start, stop, limit, _WBITS["gzip"], 1 << 9)
+    return None
+
+
+def deflate_end(read: Read, start: int, stop: int, limit: int, wbits: int = -15, feed: int = _FEED) -> tuple[int, int]:
+    """Return the end of deflate data at `start` and its uncompressed size; `feed` is the size of the first read.
+
+    Raises `FormatError` if the data is damaged, has more than `limit` bytes, or exceeds `stop`.
+    """
+    engine, plain, at = zlib.decompressobj(wbits), 0, start
 
     def chunks() -> Iterator[bytes]:
-        nonlocal at
-        feed = 1 << 9  # a small first read, because most candidates are not members
+        nonlocal at, feed
         while at < stop and not engine.eof:
             chunk = read(at, min(at + feed, stop))
             at, feed = at + len(chunk), min(feed * 8, _FEED)
             yield chunk
 
-    with suppress(_Corrupt):
+    try:
         for piece in _expanded(engine, chunks(), repeat(_PIECE)):
             charge_expanded(len(piece))
             plain += len(piece)
             if plain > limit:
-                return None
-    return (at - len(engine.unused_data), plain) if engine.eof else None
+                raise FormatError(f"the gzip member exceeds {plural(limit, 'byte')}")
+    except _Corrupt as error:
+        if not engine.eof:
+            fault = "truncated" if error.kind is Truncated else f"damaged: {error}"
+            raise error.kind(f"the gzip member is {fault}") from error
+    return at - len(engine.unused_data), plain

@@ -259,9 +259,7 @@ class JsonSpans:
         """Yield the members `[first, last)` of a container, in the order of the text."""
         if not value.count:
             return
-        commas = self._within(self._commas, value.start)
-        # Item n is between commas n - 1 and n; the brackets count as outermost commas.
-        edges = np.concatenate([[value.start], commas, [value.stop - 1]])
+        edges = self.edges(value)
         colons = self._within(self._colons, value.start) if value.kind == "object" else None
         for number in range(first, min(value.count if last is None else last, value.count)):
             start, stop = int(edges[number]) + 1, int(edges[number + 1])
@@ -271,6 +269,10 @@ class JsonSpans:
             colon = int(colons[number])
             key_start, key_stop = self._stripped(start, colon)
             yield self._value(self.text(key_start, key_stop), *self._stripped(colon + 1, stop), key_start)
+
+    def edges(self, value: JsonValue) -> NDArray[np.int64]:
+        """Return the offsets of brackets and commas of a container, int64: member n is between edges n and n + 1."""
+        return np.concatenate([[value.start], self._within(self._commas, value.start), [value.stop - 1]])
 
     def path(self, offset: int) -> tuple[int, ...]:
         """Return the member numbers on the path from the root to the smallest value that contains a byte.

@@ -94,20 +94,8 @@ class PartObjects(ColumnObjects):
         super().__init__(columns, lambda rows: [self.parts[row].key for row in rows.tolist()], self._made)
 
     def _made(self, row: int) -> ObjectRef:
-        part = self.parts[row]
-        return ObjectRef(
-            part.key,
-            row,
-            () if part.error else (Span("", part.start, part.stop),),
-            part.size,
-            part.stop - part.start,
-            part.codec,
-            State.DAMAGED if part.error else State.LIVE,
-            self.kinds[0],
-            error=part.error,
-            extras=dict(part.extras),
-            record=part.record,
-        )
+        part, ref = self.parts[row], self._plain_ref(row)
+        return replace(ref, codec=part.codec, error=part.error, extras=dict(part.extras), record=part.record)
 
 
 def _bounded(part: ContainerPart) -> ContainerPart:
@@ -179,6 +167,10 @@ class ContainerFile:
     def makers(self) -> Mapping[str, Callable[[Section], Node]]:
         return {}
 
+    def root(self) -> Node:
+        whole, kids = Span("", 0, self.source.size), section_nodes(self.sections, self.makers())
+        return Node(self.source.name, whole, text=self.title, children=kids)
+
     def content_span(self, ref: ObjectRef) -> Span:
         if ref.error or not ref.spans:
             raise FormatError(ref.error or f"{short(ref.key)} has no content", span=ref.record)
@@ -189,6 +181,7 @@ class SequentialFile(ContainerFile):
     """Container without a list of its parts; the first access reads the whole file to find them."""
 
     objects: ScannedObjects
+    suffix: str
 
     @property
     def loaded(self) -> bool:
@@ -216,23 +209,13 @@ def listed_node(
     return section_node(section, text=text, role=role, children=grouped(Extents(starts, stops, describe)))
 
 
-class ContainerTree:
-    def __init__(self, file: ContainerFile) -> None:
-        self._file = file
-
-    def root(self) -> Node:
-        file = self._file
-        whole = Span("", 0, file.source.size)
-        return Node(file.source.name, whole, text=file.title, children=section_nodes(file.sections, file.makers()))
-
-
 class ContainerShard(FileShard):
     """Open container. Keys are names of members and tensors, or numbers of frames."""
 
     no_loads = "Containers have no slots or buckets, so there is no occupancy to show."
 
     def __init__(self, format: str, file: ContainerFile, objects: Objects, version: str = "") -> None:
-        super().__init__(file, objects, ContainerTree(file))
+        super().__init__(file, objects, file)
         self.format, self.version = format, version
         self._rows: Once[dict[str, int]] = Once()
 
@@ -364,3 +347,11 @@ class ContainerShard(FileShard):
             return Node(name, whole, children=(kid,), row=ref.row)
 
         return SourcePart(BytesSource(data, name), (section,), root)
+
+
+class SequentialShard(ContainerShard):
+    file: SequentialFile
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        name = str(ref.extras.get("name") or "") or self.file.source.name.removesuffix(self.file.suffix)
+        return {"": name if ref.row == 0 else f"{name}.{ref.row}"}

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shardcore.codecs.decompress import GZIP_MAGIC
+from shardcore.codecs.decompress import GZIP_MAGIC, deflate_end
 from shardcore.containers.container_shard import (
     ContainerPart,
-    ContainerShard,
     Fault,
     PartObjects,
     ScannedObjects,
     SequentialFile,
+    SequentialShard,
     listed_node,
     section_node,
 )
 from shardcore.dataclasses import dataclass
 from shardcore.errors import DEFAULT_LIMIT, BadMagic, FormatError, Truncated
-from shardcore.model.budget import charge_expanded, charge_items
+from shardcore.model.budget import charge_items
 from shardcore.model.computed_children import field_nodes
 from shardcore.model.node import Node
-from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span, decoded_name
@@ -104,6 +102,7 @@ class GzipFile(SequentialFile):
     """gzip file. Opening reads the first header; finding the members decompresses the whole file."""
 
     title = "gzip file"
+    suffix = ".gz"
 
     def __init__(self, probe: PrefetchedSource, context: OpenContext) -> None:
         super().__init__(probe.base)
@@ -139,7 +138,7 @@ class GzipFile(SequentialFile):
                 break  # zero padding, as on tapes, which every reader skips
             try:
                 header = read_header(head, at)
-                stop, expanded = _member_end(self.source, header, at)
+                stop, expanded = _member_end(self.source, header)
             except FormatError as error:
                 if parts and isinstance(error, BadMagic):
                     self.faults.append(
@@ -246,37 +245,14 @@ def _only_zeros(source: Source, at: int) -> bool:
     return all(not source.read(one, min(one + FEED, source.size)).strip(b"\0") for one in range(at, source.size, FEED))
 
 
-def _member_end(source: Source, header: GzipHeader, at: int) -> tuple[int, int]:
+def _member_end(source: Source, header: GzipHeader) -> tuple[int, int]:
     """Return end and uncompressed size of a member; decompresses it."""
-    engine, expanded, place = zlib.decompressobj(-15), 0, header.stop
-    while place < source.size:
-        chunk = source.read(place, min(place + FEED, source.size))
-        place += len(chunk)
-        while chunk and not engine.eof:
-            try:
-                piece = engine.decompress(chunk, 1 << 20)
-            except zlib.error as error:
-                raise FormatError(f"the gzip member is damaged: {error}", span=Span("", at, place)) from error
-            charge_expanded(len(piece))
-            expanded, chunk = expanded + len(piece), engine.unconsumed_tail
-            if expanded > DEFAULT_LIMIT:
-                raise FormatError(f"the gzip member exceeds {plural(DEFAULT_LIMIT, 'byte')}", span=Span("", at, place))
-            if not piece:
-                break
-        if engine.eof:
-            stop = place - len(engine.unused_data) + TRAILER.size
-            if stop > source.size:
-                break
-            return stop, expanded
-    raise Truncated("the gzip member is truncated", span=Span("", at, source.size))
+    end, expanded = deflate_end(source.read, header.stop, source.size, DEFAULT_LIMIT)
+    if end + TRAILER.size > source.size:
+        raise Truncated("the gzip member is truncated")
+    return end + TRAILER.size, expanded
 
 
-class GzipShard(ContainerShard):
-    def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        name = str(ref.extras.get("name") or "") or self.file.source.name.removesuffix(".gz")
-        return {"": name if ref.row == 0 else f"{name}.{ref.row}"}
-
-
-def open_shard(probe: PrefetchedSource, context: OpenContext) -> GzipShard:
+def open_shard(probe: PrefetchedSource, context: OpenContext) -> SequentialShard:
     file = GzipFile(probe, context)
-    return GzipShard("gzip", file, file.objects)
+    return SequentialShard("gzip", file, file.objects)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shardcore.codecs.array_headers import DTYPES, METADATA, MOST_HEADER, tensor_entry
-from shardcore.codecs.json_text import parse_json, structure
+from shardcore.codecs.json_text import JsonSpans, parse_json
 from shardcore.containers.container_shard import (
     ContainerFile,
     ContainerPart,
@@ -85,28 +84,14 @@ class SafetensorsFile(ContainerFile):
 
     def _entries_of(self, text: bytes) -> list[tuple[str, Any, int, int]]:
         """Return the entries of the header: name, value, and the byte range `[start, stop)` of both."""
-        place = Span("", LENGTH.size, self.base)
-        if not isinstance(parse_json(text.rstrip(b" "), "the header", span=place), dict):
+        place, text = Span("", LENGTH.size, self.base), text.rstrip(b" ")
+        if not isinstance(parse_json(text, "the header", span=place), dict):
             raise FormatError("the header is not a JSON object", span=place)
-        found: list[tuple[str, Any, int, int]] = []
-        depth, edges, colons = 0, list[int](), list[int]()
-        for places, kinds in structure(text):
-            charge_items(len(places))
-            opens, closes = np.isin(kinds, _OPENING), np.isin(kinds, _CLOSING)
-            levels = np.cumsum(opens.astype(np.int32) - closes) + depth
-            depth = int(levels[-1]) if len(levels) else depth
-            outermost = (levels == 1) & (kinds == ord(","))
-            outermost |= (levels == 1) & (kinds == ord("{"))
-            outermost |= (levels == 0) & (kinds == ord("}"))
-            edges += places[outermost].tolist()
-            colons += places[(levels == 1) & (kinds == ord(":"))].tolist()
-        for (first, last), colon in zip(pairwise(edges), colons, strict=False):
-            raw = text[first + 1 : last]
-            start = first + 1 + len(raw) - len(raw.lstrip())
-            stop = start + len(raw.strip())
-            name = parse_json(text[start:colon].rstrip(), "a name in the header", span=place)
-            value = parse_json(text[colon + 1 : stop].strip(), "an entry of the header", span=place)
-            found.append((str(name), value, LENGTH.size + start, LENGTH.size + stop))
+        spans, found = JsonSpans(text), list[tuple[str, Any, int, int]]()
+        charge_items(spans.root.count)
+        for one in spans.members(spans.root):
+            value = parse_json(text[one.start : one.stop], "an entry of the header", span=place)
+            found.append((one.key, value, LENGTH.size + one.key_start, LENGTH.size + one.stop))
         return found
 
     def _part_of(self, name: str, entry: Any, start: int, stop: int, size: int) -> ContainerPart | None:
@@ -177,10 +162,6 @@ class SafetensorsFile(ContainerFile):
     def _tensors_node(self, section: Section) -> Node:
         kids = grouped(object_extents(self.objects, section))
         return section_node(section, role=FieldRole.PADDING, children=kids)
-
-
-_OPENING = np.frombuffer(b"[{", np.uint8)
-_CLOSING = np.frombuffer(b"]}", np.uint8)
 
 
 def layout_of(dtype: str, shape: Sequence[int]) -> ArrayLayout | None:

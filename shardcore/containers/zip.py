@@ -154,28 +154,26 @@ class ZipFile(ContainerFile):
             count, size, offset, end = self._read_end64(probe, count, size, offset)
         # Prepended bytes shift all offsets, but the directory still ends at the end record.
         self._shift = end - size - offset
-        self._start: int = end - size
+        self.directory_start: int = end - size
         place = Span("", self._end_at, min(self._end_at + END.size, probe.size))
         if self._shift < 0 or size > MOST_DIRECTORY:
             raise FormatError(f"the central directory of {plural(size, 'byte')} does not fit in the file", span=place)
-        self._directory = probe.read(self._start, end)
+        self._directory = probe.read(self.directory_start, end)
         self.entries = self._read_directory(count)
         self._claims += [
-            Section("members", SectionRole.DATA, self._first_member(), self._start, "Local headers and members."),
-            Section("central directory", SectionRole.INDEX, self._start, end, "Lists the members."),
+            Section(
+                "members", SectionRole.DATA, self._first_member(), self.directory_start, "Local headers and members."
+            ),
+            Section("central directory", SectionRole.INDEX, self.directory_start, end, "Lists the members."),
         ]
         self.sections, _ = tile(self._claims, probe.size)
         self.objects = ZipObjects(self)
         self.first_step = (
             "End record",
-            f"{plural(count, 'member')}; the central directory begins at byte {self._start:#x}.",
+            f"{plural(count, 'member')}; the central directory begins at byte {self.directory_start:#x}.",
             place,
             "A zip archive is read from its end, because the central directory is there.",
         )
-
-    @property
-    def directory_start(self) -> int:
-        return self._start
 
     # --- reading ---
 
@@ -254,7 +252,7 @@ class ZipFile(ContainerFile):
             found.append((self._part_of(values, name, extra, at, stop), at, stop))
             at = stop
         if len(found) != count or at != len(data):
-            place = Span("", self._start + at, self._start + len(data))
+            place = Span("", self.directory_start + at, self.directory_start + len(data))
             listed = f"the end record declares {plural(count, 'member')}; the central directory lists {len(found):,}"
             self.faults.append(Fault("directory", listed, place))
         return found
@@ -266,9 +264,9 @@ class ZipFile(ContainerFile):
             size, stored, offset = _large(size, stored, offset, extra)
         name, start = _name(raw, values[_FLAGS]), offset + self._shift
         codec = CODECS.get(method) or f"method {method}"
-        record = Span("", self._start + at, self._start + stop)
+        record = Span("", self.directory_start + at, self.directory_start + stop)
         error = ""
-        if start + LOCAL.size + stored > self._start or start < 0:
+        if start + LOCAL.size + stored > self.directory_start or start < 0:
             error = f"{short(name)} is outside the section of the members"
         return ContainerPart(name, start, start + stored, size, codec, record, error)
 
@@ -284,7 +282,7 @@ class ZipFile(ContainerFile):
 
     def _first_member(self) -> int:
         starts = [part.start for part, _, _ in self.entries if not part.error]
-        return int(min([*starts, self._start]))
+        return int(min([*starts, self.directory_start]))
 
     def data_starts(self, rows: Sequence[int]) -> list[int]:
         """Return the content offsets of members, from their local headers; -1 without a local header."""
@@ -380,14 +378,14 @@ class ZipFile(ContainerFile):
         )  # fmt: skip
 
     def _directory_node(self, section: Section) -> Node:
-        extents = [(self._start + at, self._start + stop) for _, at, stop in self.entries]
+        extents = [(self.directory_start + at, self.directory_start + stop) for _, at, stop in self.entries]
         text = plural(len(self.entries), "entry", "entries")
         return listed_node(section, text, FieldRole.UNKNOWN, extents, self._entry_node)
 
     def _entry_node(self, row: int) -> Node:
         part, at, stop = self.entries[row]
         entry = CENTRAL.read_one(self._directory, at)
-        start = self._start + at
+        start = self.directory_start + at
         targets = {} if part.error else {"offset": Span("", part.start, part.start + LOCAL.size)}
         kids, edge = list(field_nodes(CENTRAL, entry, start, targets=targets)), start + CENTRAL.size
         for name, role in (("name", FieldRole.TEXT), ("extra", FieldRole.UNUSED), ("comment", FieldRole.TEXT)):
@@ -396,7 +394,11 @@ class ZipFile(ContainerFile):
             kids.append(Node(name, Span("", edge, edge + size), text=text, role=role))
             edge += size
         return Node(
-            part.key or '""', Span("", start, self._start + stop), error=part.error, children=tuple(kids), row=row
+            part.key or '""',
+            Span("", start, self.directory_start + stop),
+            error=part.error,
+            children=tuple(kids),
+            row=row,
         )
 
     def _end_node(self, section: Section) -> Node:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from shardcore.codecs.decompress import ZSTD_MAGIC
+from shardcore.codecs.decompress import ZSTD_MAGIC, rest_of_header
 from shardcore.containers.container_shard import (
     ContainerPart,
-    ContainerShard,
     Fault,
     PartObjects,
     ScannedObjects,
     SequentialFile,
+    SequentialShard,
     listed_node,
     section_node,
 )
@@ -20,7 +20,6 @@ from shardcore.errors import BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_items
 from shardcore.model.computed_children import Deferred, field_nodes
 from shardcore.model.node import Node
-from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span, decoded_name
@@ -87,13 +86,8 @@ def read_frame(data: bytes, at: int) -> ZstdHeader:
     if values["magic"] != ZSTD_MAGIC:
         raise BadMagic("not a zstd frame: does not begin with 28 b5 2f fd", span=Span("", at, at + 4))
     descriptor, end, fields, size = values["descriptor"], FRAME.size, list[tuple[str, int, int, int]](), -1
-    single = bool(descriptor & 0x20)
-    widths = {
-        "window": 0 if single else 1,
-        "dictionary": (0, 1, 2, 4)[descriptor & 3],
-        "content size": (1 if single else 0, 2, 4, 8)[descriptor >> 6],
-    }
-    for name, width in widths.items():
+    names = ("window", "dictionary", "content size")
+    for name, width in zip(names, rest_of_header(descriptor), strict=True):
         if end + width > len(data):
             raise Truncated("the header of the zstd frame is truncated", span=Span("", at, at + len(data)))
         if width:
@@ -110,6 +104,7 @@ class ZstdFile(SequentialFile):
 
     title = "zstd file"
     kind = "frame"
+    suffix = ".zst"
 
     def __init__(self, probe: PrefetchedSource, context: OpenContext) -> None:
         super().__init__(probe.base)
@@ -257,12 +252,6 @@ def _edges(source: Source, header: ZstdHeader) -> Iterator[int]:
     raise FormatError(f"the zstd frame has more than {plural(MOST_BLOCKS, 'block')}", span=Span("", header.stop, at))
 
 
-class ZstdShard(ContainerShard):
-    def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        name = self.file.source.name.removesuffix(".zst")
-        return {"": name if ref.row == 0 else f"{name}.{ref.row}"}
-
-
-def open_shard(probe: PrefetchedSource, context: OpenContext) -> ZstdShard:
+def open_shard(probe: PrefetchedSource, context: OpenContext) -> SequentialShard:
     file = ZstdFile(probe, context)
-    return ZstdShard("zstd", file, file.objects)
+    return SequentialShard("zstd", file, file.objects)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shardcore.codecs.xet.hashes import chunk_hash
-from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, XorbInfo, write_info, write_u24
+from shardcore.codecs.xet.xorb_layout import XorbInfo, chunk_headers, write_info
 from shardcore.formats.mdb import layout
 from shardcore.formats.mdb.layout import BOOKEND, CAS_ENTRY, CAS_HEADER, FILE_ENTRY, FILE_HEADER, FOOTER, HEADER
 from tests.hostile.making import MEGABYTES, hostile, lead_out, put
@@ -202,7 +202,7 @@ def one_xorb_again(folder: Path) -> Path:
 
 def file_of_many_xorbs(folder: Path, *, count: int, xorbs: int, chunks: int) -> Path:
     """A file of many segments, each of which is the first chunk of the next xorb, in turn."""
-    record = CHUNK_HEADER.pack(compressed_size=write_u24(1), uncompressed_size=write_u24(1)) + b"x"
+    record = chunk_headers([0], [1], [1]).tobytes() + b"x"
     ends = np.arange(1, chunks + 1)
     hashes = np.zeros((chunks, 32), np.uint8)
     hashes[0] = np.frombuffer(chunk_hash(b"x"), np.uint8)

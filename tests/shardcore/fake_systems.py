@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 import shutil
 import stat
@@ -42,7 +41,6 @@ def windows() -> Iterator[None]:
             *("O_NOFOLLOW", "O_NONBLOCK", "O_DIRECTORY", "O_CLOEXEC", "SEEK_HOLE", "SEEK_DATA"),
         ):
             patch.delattr(os, name)
-        patch.delattr(mmap, "MADV_DONTNEED")
         patch.setattr(os, "supports_fd", set())
         patch.setattr(shutil, "_use_fd_functions", False)
         patch.setitem(sys.modules, "_winapi", SimpleNamespace(CreateFile=fake.create_file, CloseHandle=os.close))

@@ -7,7 +7,7 @@ before 8 KiB, so earlier cuts do not matter and blocks can be hashed independent
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,12 @@ WINDOW = 64
 """Number of bytes that the rolling hash covers."""
 
 _BLOCK = 32 * 1024  # bytes hashed at once in short data, so that their 64-bit values fit in the CPU cache
-_LANES, _LANE = 8192, 1088  # parallel lanes, and bytes of each; not a power of two, because of cache associativity
-_IN_LANES = _LANES * _LANE
-_STRIPE = 32  # bytes per lane compared at once
+_LANES = 4096  # parallel lanes
+_STRIPE, _STRIPES = 32, 33  # bytes per lane compared at once, and how often; odd, because of cache associativity
 _WORD = 8  # bytes per lane loaded at once
 _LEGAL = np.uint64(1 << 48)  # the top 16 bits of smaller values are 0
-PIECE = _IN_LANES if native is None else 1 << 20
-"""Number of bytes of a stream that are hashed at once."""
+PIECE = _LANES * _STRIPE * _STRIPES + MAX_CHUNK if native is None else 1 << 20
+"""Minimum number of bytes of a stream that are hashed at once."""
 
 # The default table of the Rust crate `gearhash` (MIT licence): one constant per byte value.
 _CONSTANTS = """
@@ -113,12 +112,13 @@ def candidates(data: npt.NDArray[np.uint8], skip: int = 0) -> npt.NDArray[np.int
     found = [np.empty(0, dtype=np.int64)]
     start = skip
     # Lanes require a whole window before them, so the first bytes are hashed as a block.
-    if start < WINDOW and len(data) - WINDOW >= _IN_LANES:
+    if start < WINDOW and len(data) - WINDOW >= 2 * _LANES * _STRIPE:
         found.append(_ends_in_block(data, start, WINDOW))
         start = WINDOW
-    while start >= WINDOW and len(data) - start >= _IN_LANES:
-        found.append(_ends_in_lanes(data[start - WINDOW : start + _IN_LANES]) + start)
-        start += _IN_LANES
+    while start >= WINDOW and (stripes := (len(data) - start) // (_LANES * _STRIPE)) > 1:
+        stop = start + _LANES * _STRIPE * min(stripes - 1 | 1, _STRIPES)
+        found.append(_ends_in_lanes(data[start - WINDOW : stop]) + start)
+        start = stop
     for first in range(start, len(data), _BLOCK):
         found.append(_ends_in_block(data, first, min(first + _BLOCK, len(data))))
     return np.concatenate(found)
@@ -131,18 +131,19 @@ def _ends_in_block(data: npt.NDArray[np.uint8], start: int, stop: int) -> npt.ND
 
 
 def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the candidate cuts in `_IN_LANES` bytes that follow a window of 64 bytes, relative to the window's end.
+    """Return the candidate cuts in the bytes that follow a window of 64 bytes, relative to the window's end.
 
     Lanes are hashed byte by byte in parallel, each from 64 bytes earlier on: 3 operations per byte instead of 12.
     """
-    shape = (WINDOW + _LANE) // _WORD, _LANES
-    lanes = np.lib.stride_tricks.as_strided(np.frombuffer(data, np.uint64, 1), shape, (_WORD, _LANE), writeable=False)
+    lane = (len(data) - WINDOW) // _LANES
+    shape, words = ((WINDOW + lane) // _WORD, _LANES), np.frombuffer(data, np.uint64, 1)
+    lanes = np.lib.stride_tricks.as_strided(words, shape, (_WORD, lane), writeable=False)
     values, constants = np.zeros(_LANES, np.uint64), np.empty(_LANES, np.uint64)
     words, places = np.empty(_LANES, np.uint64), np.empty((_WORD, _LANES), np.intp)
     columns, legal = words.view(np.uint8).reshape(_LANES, _WORD).T, np.empty((_STRIPE, _LANES), np.bool_)
     take, add, less = GEAR.take, np.add, np.less
     found: list[npt.NDArray[np.int64]] = []
-    for first in range(0, WINDOW + _LANE, _STRIPE):
+    for first in range(0, WINDOW + lane, _STRIPE):
         for row in range(_STRIPE):
             if row % _WORD == 0:
                 np.copyto(words, lanes[(first + row) // _WORD])
@@ -152,8 +153,8 @@ def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
             add(values, constants, out=values)
             less(values, _LEGAL, out=legal[row])
         if first >= WINDOW:
-            row_of, lane = np.divmod(np.flatnonzero(legal), _LANES)
-            found.append(lane * _LANE + (row_of + (first - WINDOW + 1)))
+            row_of, number = np.divmod(np.flatnonzero(legal), _LANES)
+            found.append(number * lane + (row_of + (first - WINDOW + 1)))
     return np.sort(np.concatenate(found))
 
 
@@ -188,32 +189,38 @@ def _cuts(ends: list[int], size: int) -> Iterator[int]:
         yield start
 
 
-def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
+def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[memoryview]:
     """Yield the chunks of a file that is given in pieces of any size; buffers some megabytes."""
-    held = bytearray()
-    seen = MIN_CHUNK - 1  # bytes at the start of `held` that contain no valid cut
-    for piece in pieces:
-        at = 0
-        while at < len(piece):
-            # Exactly one `PIECE` of new bytes, which is the fastest size.
-            wanted = seen + PIECE - len(held)
-            held += piece[at : at + wanted]
-            at += wanted
-            if at <= len(piece):
-                seen = yield from _leading(held, seen)
-    seen = yield from _leading(held, seen)
-    if held:
-        yield bytes(held)
-
-
-def _leading(held: bytearray, seen: int) -> Generator[bytes, None, int]:
-    """Yield the complete chunks at the start of `held` and remove them; return how many of the rest are examined."""
-    if len(held) < MIN_CHUNK:
-        return seen
-    start = 0
-    with memoryview(held) as view:
-        for end in _complete(view, seen):
-            yield bytes(view[start:end])
+    rest = memoryview(b"")
+    for piece in _joined(pieces):
+        start = 0
+        if rest:
+            # Only chunks that begin in an earlier piece are copied.
+            held = len(rest)
+            rest = memoryview(b"".join((rest, piece[: MAX_CHUNK - held])))
+            for end in _complete(rest, max(held, MIN_CHUNK - 1)):
+                yield rest[start:end]
+                start = end
+            if not start:
+                continue
+            start -= held
+        rest = piece[start:]
+        start = 0
+        for end in _complete(rest, MIN_CHUNK - 1):
+            yield rest[start:end]
             start = end
-    del held[:start]
-    return max(len(held), MIN_CHUNK - 1)
+        rest = rest[start:]
+    if rest:
+        yield rest
+
+
+def _joined(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[memoryview]:
+    """Yield the pieces, small ones joined to `PIECE` bytes or more."""
+    held, size = list[bytes](), 0
+    for piece in pieces:
+        held.append(bytes(piece))
+        size += len(piece)
+        if size >= PIECE:
+            yield memoryview(b"".join(held))
+            held, size = [], 0
+    yield memoryview(b"".join(held))

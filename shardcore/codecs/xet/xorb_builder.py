@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import HashArray, tree_root
 from shardcore.codecs.xet.xorb_layout import (
-    CHUNK_HEADER,
     CHUNKS,
     FIXED,
     HEADER_SIZE,
@@ -24,9 +24,9 @@ from shardcore.codecs.xet.xorb_layout import (
     SENTENCES,
     Scheme,
     XorbInfo,
+    chunk_headers,
     write_chunk,
     write_info,
-    write_u24,
 )
 from shardcore.dataclasses import dataclass
 from shardcore.model.section import Section, SectionRole
@@ -39,14 +39,14 @@ COMPRESSIONS: dict[str, tuple[Scheme, ...]] = {
 }
 """Schemes tried for each option value; the smallest result is used."""
 
-WORTH_A_THREAD = 16 * 1024
-"""Minimum size of a chunk that is compressed in a worker thread, in bytes."""
+BATCH = 1 << 20
+"""Uncompressed bytes of chunks that are compressed by one call of a worker thread, and written at once."""
 
-MOST_WAITING = 64
-"""Maximum number of chunks compressed ahead of writing."""
+MOST_WAITING = 8
+"""Maximum number of batches compressed ahead of writing."""
 
-Stored = tuple[Scheme, bytes]
-"""Scheme of a chunk, and its record."""
+Stored = tuple[list[Scheme], list[int], bytes]
+"""Schemes of some chunks, sizes of their records, and the records."""
 
 USUAL_CHUNK = 64 * 1024
 """Expected bytes per chunk, for estimates."""
@@ -88,12 +88,16 @@ class XorbPacker:
     """Packs chunks into one xorb; without `workers`, chunks are compressed in the caller's thread."""
 
     def __init__(self, file: XorbSink, compression: str, workers: ThreadPoolExecutor | None = None) -> None:
+        # Freeing one large block lets glibc keep the memory of chunks, instead of returning it to the system.
+        bytes(1 << 24)
         self._file = file
         self._workers = workers
+        self._batch: list[bytes | memoryview] = []
+        self._left = BATCH
         self._waiting: deque[Future[Stored] | Stored] = deque()
         self._schemes = COMPRESSIONS[compression]
         self._hashes = bytearray()
-        self._ends = array("Q")
+        self._sizes = array("Q")
         self._unpacked_ends = array("Q")
         self._used = bytearray()
 
@@ -114,14 +118,14 @@ class XorbPacker:
         whole = self.unpacked + size + (len(self) + count) * HEADER_SIZE
         return f"{whole:,} bytes; the limit is {MAX_XORB_SIZE:,}" if whole > MAX_XORB_SIZE else ""
 
-    def add(self, chunk: bytes, digest: bytes) -> int:
+    def add(self, chunk: bytes | memoryview, digest: bytes) -> int:
         self._hashes += digest
         self._unpacked_ends.append(self.unpacked + len(chunk))
-        if self._workers is None or len(chunk) < WORTH_A_THREAD:
-            self._waiting.append(stored_chunk(self._schemes, chunk))
-        else:
-            self._waiting.append(self._workers.submit(stored_chunk, self._schemes, chunk))
-        self.settle(MOST_WAITING)
+        self._batch.append(chunk)
+        self._left -= len(chunk)
+        if self._left <= 0:
+            self._compress()
+            self._write(MOST_WAITING)
         return len(self) - 1
 
     def skip(self, size: int, digest: bytes) -> int:
@@ -129,23 +133,35 @@ class XorbPacker:
         self._hashes += digest
         self._unpacked_ends.append(self.unpacked + size)
         self._file.skip(HEADER_SIZE + size)
-        self._note(HEADER_SIZE + size, Scheme.NONE)
+        self._note([Scheme.NONE], [HEADER_SIZE + size])
         return len(self) - 1
 
-    def settle(self, most: int = 0) -> None:
-        """Write added chunks until at most `most` are still being compressed."""
+    def settle(self) -> None:
+        """Write all added chunks."""
+        self._compress()
+        self._write(0)
+
+    def _compress(self) -> None:
+        batch, self._batch, self._left = self._batch, [], BATCH
+        if self._workers is None:
+            self._waiting.append(stored_chunks(self._schemes, batch))
+        elif batch:
+            self._waiting.append(self._workers.submit(stored_chunks, self._schemes, batch))
+
+    def _write(self, most: int) -> None:
+        """Write compressed chunks until at most `most` batches are waiting."""
         while len(self._waiting) > most:
             first = self._waiting.popleft()
-            scheme, record = first.result() if isinstance(first, Future) else first
-            self._file.write(record)
-            self._note(len(record), scheme)
+            schemes, sizes, records = first.result() if isinstance(first, Future) else first
+            self._file.write(records)
+            self._note(schemes, sizes)
 
     def plan(self) -> PackedXorb:
         self.settle()
         hashes: HashArray = np.frombuffer(bytes(self._hashes), np.uint8).reshape(-1, 32)
         unpacked = np.array(self._unpacked_ends, np.int64)
         root = tree_root(hashes, np.diff(unpacked, prepend=0).astype(np.uint64))
-        info = XorbInfo(1, root, hashes, np.array(self._ends, np.int64), unpacked)
+        info = XorbInfo(1, root, hashes, np.cumsum(self._sizes, dtype=np.int64), unpacked)
         size = (int(info.ends[-1]) if info.count else 0) + FIXED[1] + PER_CHUNK[1] * info.count + INFO_LENGTH.size
         return PackedXorb(info.cas_hash, info, np.frombuffer(bytes(self._used), np.uint8), size)
 
@@ -157,21 +173,25 @@ class XorbPacker:
     def forget(self, count: int) -> None:
         """Drop all chunks after the first `count`. The caller truncates the file."""
         self.settle()
-        del self._hashes[32 * count :], self._ends[count:], self._unpacked_ends[count:], self._used[count:]
+        del self._hashes[32 * count :], self._sizes[count:], self._unpacked_ends[count:], self._used[count:]
 
-    def _note(self, stored: int, scheme: Scheme) -> None:
-        self._ends.append((self._ends[-1] if self._ends else 0) + stored)
-        self._used.append(scheme)
+    def _note(self, schemes: list[Scheme], sizes: list[int]) -> None:
+        self._used += bytes(schemes)
+        self._sizes.extend(sizes)
 
 
-def stored_chunk(schemes: tuple[Scheme, ...], chunk: bytes) -> Stored:
-    # If equal, the chunk is stored uncompressed, or with the first scheme.
-    tried = ((Scheme.NONE, chunk), *(write_chunk(scheme, chunk) for scheme in schemes))
-    scheme, stored = min(tried, key=lambda one: len(one[1]))
-    header = CHUNK_HEADER.pack(
-        compressed_size=write_u24(len(stored)), compression_type=int(scheme), uncompressed_size=write_u24(len(chunk))
+def stored_chunks(schemes: tuple[Scheme, ...], chunks: list[bytes | memoryview]) -> Stored:
+    # If equal, a chunk is stored uncompressed, or with the first scheme.
+    tried = ([(Scheme.NONE, chunk), *(write_chunk(scheme, chunk) for scheme in schemes)] for chunk in chunks)
+    stored = [min(ways, key=lambda one: len(one[1])) for ways in tried]
+    used, contents = [scheme for scheme, _ in stored], [content for _, content in stored]
+    sizes = [*map(len, contents)]
+    headers = chunk_headers(used, sizes, [*map(len, chunks)]).view(f"V{HEADER_SIZE}").tolist()
+    return (
+        used,
+        [HEADER_SIZE + size for size in sizes],
+        b"".join(chain.from_iterable(zip(headers, contents, strict=True))),
     )
-    return scheme, header + stored
 
 
 def usual_chunks(size: int) -> list[int]:

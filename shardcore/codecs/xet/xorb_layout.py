@@ -11,7 +11,7 @@ import enum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shardcore.codecs.decompress import Codec, decompress
 from shardcore.codecs.xet import native
@@ -234,10 +234,6 @@ def read_u24(raw: bytes) -> int:
     return int.from_bytes(raw, "little")
 
 
-def write_u24(value: int) -> bytes:
-    return value.to_bytes(3, "little")
-
-
 def u24_column(column: NDArray[np.uint8]) -> NDArray[np.int64]:
     wide = column.astype(np.int64)
     numbers: NDArray[np.int64] = wide[:, 0] | wide[:, 1] << 8 | wide[:, 2] << 16
@@ -247,9 +243,17 @@ def u24_column(column: NDArray[np.uint8]) -> NDArray[np.int64]:
 HEADER_SIZE = CHUNK_HEADER.size
 
 
+def chunk_headers(schemes: ArrayLike, stored: ArrayLike, unpacked: ArrayLike) -> NDArray[Any]:
+    headers = np.zeros(np.shape(schemes), CHUNK_HEADER.dtype)
+    headers["compression_type"] = schemes
+    for name, sizes in {"compressed_size": stored, "uncompressed_size": unpacked}.items():
+        headers[name] = np.asarray(sizes, "<u4").view(np.uint8).reshape(-1, 4)[:, :3]
+    return headers
+
+
 def chunk_fault(scheme: int, stored: int, unpacked: int) -> str:
     """Return an error text if a chunk cannot have this scheme and these sizes, else ""."""
-    if scheme not in tuple(Scheme):
+    if scheme not in _CODECS:
         return f"unknown compression scheme {scheme}"
     if stored > MAX_STORED or unpacked > MAX_UNPACKED:
         return (
@@ -476,14 +480,14 @@ def read_chunk(scheme: int, stored: bytes, unpacked_length: int, *, span: Span |
     return read_groups(data) if scheme == Scheme.BG4_LZ4 else data
 
 
-def write_chunk(scheme: int, data: bytes) -> tuple[Scheme, bytes]:
+def write_chunk(scheme: int, data: bytes | memoryview) -> tuple[Scheme, bytes | memoryview]:
     """Compress a chunk; return the scheme used and the stored bytes.
 
     The chunk is stored uncompressed if the scheme does not make it smaller, or does not restore it exactly.
     """
     if len(data) > MAX_UNPACKED:
         raise FormatError(f"the chunk has {len(data):,} bytes; the limit is {MAX_UNPACKED:,}")
-    if scheme not in tuple(Scheme):
+    if scheme not in _CODECS:
         raise Unsupported(f"unknown compression scheme {scheme}")
     if scheme != Scheme.NONE:
         import lz4.frame  # imported here, because it is slow and only needed for writing
@@ -509,7 +513,7 @@ def read_groups(grouped: bytes) -> bytes:
     return data.tobytes()
 
 
-def write_groups(data: bytes) -> bytes:
+def write_groups(data: bytes | memoryview) -> bytes:
     """Group bytes by their offset modulo 4: 0, then 1, 2 and 3."""
     grouped: bytes = native.group(data) if native else b"".join(data[first::GROUPS] for first in range(GROUPS))
     return grouped

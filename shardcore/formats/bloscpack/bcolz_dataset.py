@@ -43,7 +43,7 @@ from shardcore.formats.bloscpack.lookup import (
 )
 from shardcore.formats.bloscpack.objects import UNREAD, BloscpackObjects
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
-from shardcore.formats.bloscpack.tree import JsonNodes
+from shardcore.formats.bloscpack.tree import json_node
 from shardcore.model.computed_children import Deferred
 from shardcore.model.content_layout import ArrayLayout, ContentPart
 from shardcore.model.finding import Depth, Findings, Report
@@ -247,7 +247,7 @@ class BcolzDataSet(DataSet):
                 parse_json(text, "the text", span=span)
             except FormatError as error:
                 return Node(source, span, role=FieldRole.TEXT, error=error.message)
-            return Node(source, span, role=FieldRole.TEXT, children=(JsonNodes(text, source).root(),))
+            return Node(source, span, role=FieldRole.TEXT, children=(json_node(text, source),))
 
         section = Section(name.path, SectionRole.METADATA, 0, len(text), _doc_of(name.path))
         return SourcePart(BytesSource(text, source), (section,), root)

@@ -29,7 +29,7 @@ from shardcore.formats.bloscpack.blosc1 import (
 )
 from shardcore.formats.bloscpack.chunks import ChunkTable
 from shardcore.formats.bloscpack.layout import UNKNOWN, Header, blosc_header_span
-from shardcore.model.parallel import JobThreads, completed, in_order
+from shardcore.model.parallel import in_order
 from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
 from shardcore.sources.base import Source
@@ -191,7 +191,8 @@ class ChunkReader:
                         self.check(stored)
                         decompress(stored.chunk, limit=limit, place=stored.span, out=part)
 
-            for _ in in_order(fill, self._batches(0, None), self._threads):
+            fast = self.table.header(0).codec_name in FAST
+            for _ in in_order(fill, self._batches(0, None), 1 if fast else self._threads):
                 pass
         return buffer.getvalue()
 
@@ -252,17 +253,8 @@ class ChunkReader:
         if streamed and self.source.near and not alone:
             yield from chain.from_iterable(map(work, islice(batches, 1)))
             alone = self._fast
-        if alone:
-            yield from chain.from_iterable(map(work, batches))
-            return
-        pool = JobThreads(self._threads)
-        calls = ((work, (numbers,)) for numbers in batches)
-        try:
-            with closing(completed(pool, calls, THREADS + 1, THREADS + 1)) as done:
-                for future in done:
-                    yield from future.result()
-        finally:
-            pool.stop()
+        with closing(in_order(work, batches, 1 if alone else self._threads)) as done:
+            yield from chain.from_iterable(done)
 
     def _problems(self, tried: Sequence[bool], numbers: Sequence[int]) -> list[ShardError | None]:
         source = self._block(numbers)

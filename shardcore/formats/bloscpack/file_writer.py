@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import json
 import math
-import threading
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextvars import copy_context
-from itertools import chain
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -44,6 +42,7 @@ from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import write_metadata_section
 from shardcore.formats.bloscpack.objects import chunk_ref
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
+from shardcore.model.parallel import completed
 from shardcore.model.text import grouped_digits
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining
@@ -95,41 +94,17 @@ class Recipe:
 def compressed(
     plains: Iterator[bytes], recipe: Recipe, chunk_size: int, workers: ThreadPoolExecutor | None = None
 ) -> Iterator[bytes]:
-    """Compress contents into chunks, in order; threads compress up to `AHEAD` chunks ahead."""
+    """Compress contents into chunks, in order; threads compress up to `AHEAD` chunks ahead, but not the first."""
     if chunk_size > LARGE_CHUNK or workers is None:
         yield from map(recipe.chunk, plains)
         return
-    first, second = next(plains, None), next(plains, None)
-    if first is None or second is None:
-        # One chunk is not worth a thread.
-        yield from map(recipe.chunk, [] if first is None else [first])
-        return
-    numbered, taking = enumerate(chain([first, second], plains)), threading.Lock()
-    # Context variables carry cancellation and budgets into the threads that read the input.
-    context = copy_context()
-
-    def one() -> tuple[int, bytes] | None:
-        with taking:
-            taken = context.run(next, numbered, None)
-        return (taken[0], recipe.chunk(taken[1])) if taken is not None else None
-
-    waiting = deque(workers.submit(one) for _ in range(AHEAD))
-    done: dict[int, bytes] = {}
-    following = 0
-    try:
-        while waiting:
-            found = waiting.popleft().result()
-            if found is not None:
-                done[found[0]] = found[1]
-                waiting.append(workers.submit(one))
-            while following in done:
-                yield done.pop(following)
-                following += 1
-    finally:
-        for future in waiting:
-            future.cancel()
-        # The caller closes the input after this.
-        wait(waiting)
+    # One chunk is not worth a thread.
+    yield from map(recipe.chunk, islice(plains, 1))
+    # Freeing one large block lets glibc keep the memory of later chunks, instead of returning it to the system.
+    bytes(1 << 24)
+    calls = ((recipe.chunk, (plain,)) for plain in plains)
+    with closing(completed(workers, calls, AHEAD, AHEAD)) as done:
+        yield from (future.result() for future in done)
 
 
 SPARE_FACTOR = 10

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.json_text import structure
+from shardcore.codecs.json_text import JsonSpans, JsonValue
 from shardcore.dataclasses import replace
 from shardcore.errors import ShardError, raise_if_lost
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap, map_chunk, read_chunk_header
@@ -106,7 +105,7 @@ class BloscpackTree:
             span = Span(text_name, 0, len(text))
             error = self._metadata_error()
             broken = Node("text", span, role=FieldRole.TEXT, error=error)
-            kid = broken if error else JsonNodes(text, text_name).root()
+            kid = broken if error else json_node(text, text_name)
             return Node(text_name, span, role=FieldRole.TEXT, children=(kid,))
 
         return SourcePart(BytesSource(text, text_name), (section("metadata", 0, len(text)),), root)
@@ -137,7 +136,7 @@ class BloscpackTree:
             role=FieldRole.TEXT,
             doc="The metadata text as stored.",
             error=error,
-            children=(JsonNodes(self._file.metadata_text(), "", metadata.stored.start).root(),) if inline else (),
+            children=(json_node(self._file.metadata_text(), "", metadata.stored.start),) if inline else (),
             decoded="" if error else metadata.decoded,
         )
         if metadata.padding.size:
@@ -319,100 +318,32 @@ TEXT_LETTERS = 200
 LONGEST_VALUE = 1 << 16
 """Longest text, in bytes, that is the value of its node; of a longer text only the beginning is shown."""
 
-_SPACE = re.compile(rb"[ \t\n\r]*")
-_SPACES = np.isin(np.arange(256), np.frombuffer(b" \t\n\r", np.uint8))
-_INDENT = 64  # bytes of white space skipped in parallel for all members
+
+def json_node(data: bytes, source: str, base: int = 0) -> Node:
+    """Return the node of a JSON text, which `parse_json` must have accepted; its first byte is `base` of the source."""
+    spans = JsonSpans(data)
+
+    def node(name: str, value: JsonValue, depth: int) -> Node:
+        span = Span(source, base + value.key_start, base + value.stop)
+        if value.kind in ("object", "array") and depth < MAX_DEPTH:
+            kids = Deferred(lambda: members(value, depth + 1), source)
+            return Node(name, span, text=value.kind, role=FieldRole.TEXT, children=kids)
+        raw = data[value.start : value.stop]
+        parsed = json.loads(raw) if depth < MAX_DEPTH and len(raw) <= LONGEST_VALUE else None
+        text = raw[: 4 * TEXT_LETTERS].decode(errors="ignore")[:TEXT_LETTERS]
+        plain = isinstance(parsed, (int, float, str))
+        return Node(name, span, value=parsed if plain else None, text=text, role=FieldRole.TEXT)
+
+    def members(value: JsonValue, depth: int) -> Sequence[Node]:
+        def describe(first: int, last: int) -> list[Node]:
+            found = enumerate(spans.members(value, first, last), first)
+            return [node(_letters(one.key) if named else f"[{number}]", one, depth) for number, one in found]
+
+        named, edges = value.kind == "object", spans.edges(value)[: value.count + 1] + base
+        return list(grouped(Extents(edges[:-1] + 1, edges[1:], describe, source=source)))
+
+    return node("JSON", spans.root, 0)
 
 
-class JsonNodes:
-    """Nodes with byte ranges of one JSON text, which `parse_json` must have accepted.
-
-    They are built from the offsets of brackets, commas and colons.
-    """
-
-    def __init__(self, data: bytes, source: str, base: int = 0) -> None:
-        self._data = data
-        self._source = source
-        self._base = base
-        self._marks: Once[tuple[I64, NDArray[np.uint8], NDArray[np.int32]]] = Once()
-
-    def root(self, name: str = "JSON") -> Node:
-        start = self._skip_space(0)
-        return self._node(name, start, start, len(self._data.rstrip()), 0)
-
-    def _node(self, name: str, start: int, value_at: int, stop: int, depth: int) -> Node:
-        span = Span(self._source, self._base + start, self._base + stop)
-        if self._data[value_at] in b"{[" and depth < MAX_DEPTH:
-            kids = Deferred(lambda: self._members(value_at, depth + 1), self._source)
-            kind = "object" if self._data[value_at] == ord("{") else "array"
-            return Node(name, span, text=kind, role=FieldRole.TEXT, children=kids)
-        small = stop - value_at <= LONGEST_VALUE
-        value = json.loads(self._data[value_at:stop]) if depth < MAX_DEPTH and small else None
-        text = self._data[value_at : min(stop, value_at + 4 * TEXT_LETTERS)].decode(errors="ignore")[:TEXT_LETTERS]
-        plain = isinstance(value, (int, float, str))
-        return Node(name, span, value=value if plain else None, text=text, role=FieldRole.TEXT)
-
-    def _members(self, at: int, depth: int) -> Sequence[Node]:
-        """Return the nodes of the object or array whose opening bracket is at `at`."""
-        places, kinds, levels = self._marks.get(self._find_marks)
-        first = int(np.searchsorted(places, at))
-        level = levels[first]
-        last = first + 1 + int(np.argmax(levels[first + 1 :] < level))
-        inner = levels[first + 1 : last] == level
-        # Indices of the marks that end each member: a comma or the closing bracket.
-        ends = np.append(np.flatnonzero(inner & (kinds[first + 1 : last] == ord(","))) + first + 1, last)
-        before = np.append(first, ends[:-1])
-        if last == first + 1 and self._skip_space(at + 1) == places[last]:
-            return ()
-        named = self._data[at] == ord("{")
-        starts = self._values_at(places[before] + 1)
-        # The first mark in a member of an object is the colon.
-        values = self._values_at(places[before + 1] + 1) if named else starts
-        stops = self._stops(starts, places[ends])
-
-        def describe(low: int, high: int) -> list[Node]:
-            found = []
-            for number in range(low, high):
-                start, value, stop = int(starts[number]), int(values[number]), int(stops[number])
-                name = self._name(start, int(places[before[number] + 1])) if named else f"[{number}]"
-                found.append(self._node(name, start, value, stop, depth))
-            return found
-
-        return list(grouped(Extents(starts + self._base, stops + self._base, describe, source=self._source)))
-
-    def _find_marks(self) -> tuple[I64, NDArray[np.uint8], NDArray[np.int32]]:
-        blocks = list(structure(self._data))
-        places = np.concatenate([found for found, _ in blocks]) if blocks else np.zeros(0, np.int64)
-        kinds = np.concatenate([kind for _, kind in blocks]) if blocks else np.zeros(0, np.uint8)
-        steps = np.isin(kinds, (ord("["), ord("{"))).astype(np.int8) - np.isin(kinds, (ord("]"), ord("}")))
-        return places, kinds, np.cumsum(steps, dtype=np.int32)
-
-    def _name(self, start: int, colon: int) -> str:
-        name = str(json.loads(self._data[start:colon]))
-        return name if len(name) <= TEXT_LETTERS else name[:TEXT_LETTERS] + "…"
-
-    def _values_at(self, places: I64) -> I64:
-        return self._over_space(places, 1, lambda _, at: self._skip_space(at))
-
-    def _stops(self, starts: I64, ends: I64) -> I64:
-        def stop(number: int, end: int) -> int:
-            return int(starts[number]) + len(self._data[int(starts[number]) : end].rstrip(b" \t\n\r"))
-
-        return self._over_space(ends, -1, stop)
-
-    def _over_space(self, places: I64, step: int, rest: Callable[[int, int], int]) -> I64:
-        """Move places over white space, forward or backward; `rest` moves those with much of it one by one."""
-        data, places = np.frombuffer(self._data, np.uint8), places.copy()
-        moving = np.arange(len(places))
-        for _ in range(_INDENT):
-            moving = moving[_SPACES[data[places[moving] + min(step, 0)]]]
-            if not len(moving):
-                return places
-            places[moving] += step
-        for number in moving.tolist():
-            places[number] = rest(number, int(places[number]))
-        return places
-
-    def _skip_space(self, at: int) -> int:
-        found = _SPACE.match(self._data, at)
-        return found.end() if found else at
+def _letters(name: str) -> str:
+    return name if len(name) <= TEXT_LETTERS else name[:TEXT_LETTERS] + "…"

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import SMALL, decompress, decompress_many, decompress_shown, decompress_stream
-from shardcore.codecs.gzip import DEFLATE_RATIO
+from shardcore.codecs.gzip import DEFLATE_RATIO, intact_content
 from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError, detached
-from shardcore.formats.neuroglancer.index import IndexLevels, MinishardTable, read_batches
+from shardcore.formats.neuroglancer.index import PROGRESS_EVERY, IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import (
     MANIFEST_LIMIT,
@@ -27,6 +27,7 @@ from shardcore.formats.neuroglancer.layout import (
     read_manifest,
 )
 from shardcore.formats.neuroglancer.origin import Origin
+from shardcore.model.budget import charge_expanded
 from shardcore.model.computed_children import gaps
 from shardcore.model.content_layout import RAW
 from shardcore.model.finding import ContentBudget
@@ -42,8 +43,6 @@ from shardcore.sources.base import Source, read_pieces
 I64 = NDArray[np.int64]
 
 CODECS = ("none", "gzip")
-BLOCK = 16 << 20
-PIECE = 1 << 20
 SIZES_BLOCK = 1 << 22
 KEPT_DECODED = 32 << 20
 """Cache size of decoded minishard indices and values, in bytes."""
@@ -51,7 +50,6 @@ MANIFESTS_FLOOR = 64 << 20
 MANIFESTS_RATIO = 16
 MANIFEST_COST = 1024
 """Cost of a manifest in the work budget, in addition to its size, in bytes."""
-MANIFESTS_AT_ONCE = 1024
 
 SHARD_INDEX = "shard index"
 CHUNK_DATA = "chunk data"
@@ -259,54 +257,51 @@ class NeuroglancerFile:
                 wanted[a:b].tolist(), self._decompressed(islice(stored, b - a), starts[a:b], stops[a:b]), strict=True
             )
 
-    def content_sizes(self, work: ContentBudget) -> Iterator[tuple[int, int | ShardError | None]]:
-        """Yield row and decoded size (or its error) of every value, in file order; None once `work` is used up.
+    def checked_contents(self, work: ContentBudget) -> Iterator[tuple[int, bytes | int | ShardError | None]]:
+        """Yield row and content (its error, or only its size if it is large) of every gzip value, in file order.
 
-        Values are decompressed in pieces and dropped; a value shared by several keys is decompressed once.
+        None is yielded once `work` is used up. A value shared by several keys is decompressed once.
         """
         entries = self.levels.table().entries
         rows, fresh = _by_place(entries, np.flatnonzero(entries.inside))
         firsts = np.append(np.flatnonzero(fresh), len(rows))
         starts, stops = _places(entries, rows[fresh])
-        block, at = b"", 0
+        held = stops - starts <= SIZES_BLOCK
+        stored = ranges_of(self.source, starts[held], stops[held])
         for a, b in _batches(stops - starts):
-            first, last = int(starts[a]), int(stops[a:b].max())
-            if last - first <= SIZES_BLOCK and not at <= first <= last <= at + len(block):
-                block, at = self.source.read(first, min(first + SIZES_BLOCK, self.source.size)), first
-            held = block if last <= at + len(block) else None
-            found = list(self._sizes_of(starts[a:b], stops[a:b], held, at, work))
+            found = list(self._checked(stored, starts[a:b], stops[a:b], work))
             shared = np.diff(firsts[a : b + 1]).tolist()
-            work.unchecked += sum(count - 1 for size, count in zip(found, shared, strict=True) if size is None)
+            work.unchecked += sum(count - 1 for value, count in zip(found, shared, strict=True) if value is None)
             of_rows = chain.from_iterable(map(repeat, found, shared))
             yield from zip(rows[firsts[a] : firsts[b]].tolist(), of_rows, strict=True)
 
     def _decompressed(self, stored: Iterable[bytes], starts: I64, stops: I64) -> list[bytes | ShardError]:
         return decompress_many(self.codec, list(stored), lambda at: Span("", int(starts[at]), int(stops[at])))
 
-    def _sizes_of(
-        self, starts: I64, stops: I64, block: bytes | None, at: int, work: ContentBudget
-    ) -> Iterator[int | ShardError | None]:
-        """Yield the decoded sizes of some values; `block` has their bytes from offset `at`; None reads each value."""
+    def _checked(
+        self, stored: Iterator[bytes], starts: I64, stops: I64, work: ContentBudget
+    ) -> Iterator[bytes | int | ShardError | None]:
+        """Yield the contents of some values; `stored` has the bytes of those of up to `SIZES_BLOCK` bytes."""
         total = int((stops - starts).sum())
-        if block is not None and total <= 2 * SMALL and work.left > total * (1 + DEFLATE_RATIO) and work.takes(total):
-            parts = map(slice, (starts - at).tolist(), (stops - at).tolist())
-            for value in self._decompressed(map(block.__getitem__, parts), starts, stops):
-                size = 0 if isinstance(value, ShardError) else len(value)
-                work.spend(size)
-                yield value if isinstance(value, ShardError) else size
+        if total <= 2 * SMALL and work.left > total * (1 + DEFLATE_RATIO) and work.takes(total):
+            for value in self._decompressed(islice(stored, len(starts)), starts, stops):
+                work.spend(0 if isinstance(value, ShardError) else len(value))
+                yield value
             return
         for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-            part = memoryview(block)[start - at : stop - at] if block is not None else None
-            yield self._content_size(part, Span("", start, stop), work) if work.takes(stop - start) else None
+            data = next(stored) if stop - start <= SIZES_BLOCK else None
+            yield self._content(data, Span("", start, stop), work) if work.takes(stop - start) else None
 
-    def _content_size(self, stored: memoryview | None, place: Span, work: ContentBudget) -> int | ShardError | None:
-        size, room, step = 0, max(work.left, 0), SIZES_BLOCK if stored is None else PIECE
-        parts = ((at, min(at + step, place.stop)) for at in range(place.start, place.stop, step))
-        pieces = (
-            self.source.read(a, b) if stored is None else stored[a - place.start : b - place.start] for a, b in parts
-        )
+    def _content(self, stored: bytes | None, place: Span, work: ContentBudget) -> bytes | int | ShardError | None:
+        size, room = 0, max(work.left, 0)
+        if stored is not None and (content := intact_content(stored, room)) is not None:
+            charge_expanded(len(content))
+            work.spend(len(content))
+            return bytes(content)
+        steps = range(place.start, place.stop, SIZES_BLOCK)
+        read = (self.source.read(at, min(at + SIZES_BLOCK, place.stop)) for at in steps)
         try:
-            for piece in decompress_stream(self.codec, pieces, limit=room, span=place):
+            for piece in decompress_stream(self.codec, read if stored is None else [stored], limit=room, span=place):
                 size += len(piece)
         except LimitExceeded:
             work.spend(size)
@@ -329,11 +324,13 @@ class NeuroglancerFile:
         rows, fresh = _by_place(entries, np.flatnonzero(entries.inside & (entries.sizes <= np.uint64(MANIFEST_LIMIT))))
         first = rows[np.maximum.accumulate(np.where(fresh, np.arange(len(rows)), 0))]
         distinct = rows[fresh]
-        places = np.stack(_places(entries, distinct), axis=1)
+        starts, stops = _places(entries, distinct)
         # Overlapping manifests are read, but in total not more than a multiple of the file size.
         left = MANIFESTS_FLOOR + MANIFESTS_RATIO * self.source.size
-        for at, span, stored in read_batches(self.source, places, BLOCK, MANIFESTS_AT_ONCE, progress):
-            row = int(distinct[at])
+        for at, stored in enumerate(ranges_of(self.source, starts, stops)):
+            row, span = int(distinct[at]), Span("", int(starts[at]), int(stops[at]))
+            if at % PROGRESS_EVERY == 0:
+                progress(at, len(distinct))
             if left <= 0:
                 damage[row] = FormatError("its manifest overlaps many other manifests", span=span)
                 continue

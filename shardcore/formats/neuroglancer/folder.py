@@ -139,16 +139,13 @@ class NeuroglancerDataSet(OriginDetails, KeySpaceFolder):
     key_form = NUMBERS
 
     def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
-        members = _members(folder, origin) if folder.lists_cheaply else self._list_files
-        super().__init__(folder, origin, members, open_space, root)
+        listed = _members(folder, origin) if folder.lists_cheaply else lambda: _members(folder, origin, self.jobs)
+        super().__init__(folder, origin, listed, open_space, root)
 
     @property
     def lists_unasked(self) -> bool:
         """True if listing is cheap: the folder can be listed, or there are few possible shard names to request."""
         return self.folder.listable or self.origin.spec.shards <= MOST_UNASKED
-
-    def _list_files(self) -> Sequence[Member]:
-        return _members(self.folder, self.origin, self.jobs)
 
     def own_grid(self) -> ChunkGrid:
         from shardcore.formats.neuroglancer.chunks import ShardedGrid

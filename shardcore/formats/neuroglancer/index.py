@@ -33,6 +33,7 @@ from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import LruCache, Once
+from shardcore.shards.file_shard import ranges_of
 from shardcore.sources.base import Source
 
 KEPT_WHOLE = 1 << 20
@@ -41,8 +42,7 @@ KEPT_ENTRIES = 64 << 20
 """Cache size of minishards read by lookups, in bytes."""
 KEPT_PER_BYTE = 2
 """Approximate memory of entries per byte of a decoded index."""
-BATCH = 8 << 20
-BATCH_COUNT = 4096
+PROGRESS_EVERY = 256
 DECODED_FLOOR = 16 << 20
 """Decoded size in bytes that is accepted for any minishard index."""
 DECODED_RATIO = 64
@@ -237,20 +237,8 @@ class IndexLevels:
         damage.note(used[ends > allowed], _SHARED)
         used = used[ends <= allowed]
         places = pairs[used].astype(np.int64) + self.base
-        for at, place, stored in read_batches(self.source, places, BATCH, BATCH_COUNT, progress):
-            yield int(used[at]), place, stored
+        for at, stored in enumerate(ranges_of(self.source, *places.T)):
+            if at % PROGRESS_EVERY == 0:
+                progress(at, len(used))
+            yield int(used[at]), Span("", *places[at].tolist()), stored
         progress(len(used), len(used))
-
-
-def read_batches(
-    source: Source, places: npt.NDArray[np.int64], size: int, count: int, progress: Progress
-) -> Iterator[tuple[int, Span, bytes]]:
-    """Yield row, place and bytes of ranges, shape `(n, 2)`, in batches of up to `count`, of about `size` bytes."""
-    ends, first, done = np.cumsum(places[:, 1] - places[:, 0]), 0, 0
-    while first < len(places):
-        last = min(int(np.searchsorted(ends, done + size)) + 1, first + count, len(places))
-        batch = [(start, stop) for start, stop in places[first:last].tolist()]
-        for at, stored in enumerate(source.read_many(batch)):
-            yield first + at, Span("", *batch[at]), stored
-        first, done = last, int(ends[last - 1])
-        progress(first, len(places))

@@ -5,9 +5,7 @@ Equal values always give equal bytes.
 
 from __future__ import annotations
 
-import errno
 import math
-import mmap
 from array import array
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -35,7 +33,6 @@ from shardcore.formats.neuroglancer.sharding import (
     key_numbers,
     shift_right,
 )
-from shardcore.model.objects import steps_by_sum
 from shardcore.model.text import plural
 from shardcore.system import read_at
 from shardcore.writing.output import Output
@@ -232,8 +229,6 @@ KEPT = 32 << 20
 """Maximum number of bytes kept in memory."""
 PIECE = 4 << 20
 """Approximate size of the pieces read back, in bytes."""
-RELEASED = 32 << 20
-"""Bytes read after which mapped pages are released."""
 THREADED = 1 << 14  # bytes of values above which several are compressed in parallel
 MEMBER_SIZE = 20
 """Size of an empty gzip member in bytes; a plan adds it to the size of content that is not read."""
@@ -493,8 +488,6 @@ class Spool:
         self.room = room
         self._kept = bytearray()
         self._file: Draining | None = None
-        self._map: mmap.mmap | None = None
-        self._touched = 0
 
     @property
     def spilled(self) -> bool:
@@ -534,59 +527,30 @@ class Spool:
         # Adjacent ranges are merged.
         cuts = np.flatnonzero(starts[1:] != stops[:-1]) + 1
         starts, stops = starts[np.append(0, cuts)], stops[np.append(cuts - 1, len(stops) - 1)]
-        read = self._source()
-        for some in steps_by_sum(stops - starts, PIECE):
-            if some.stop == some.start + 1:
-                start, stop = int(starts[some.start]), int(stops[some.start])
-                for at in range(start, stop, PIECE):
-                    yield self._handed(bytes(read[at : min(at + PIECE, stop)]))
-            else:
-                parts = map(slice, starts[some].tolist(), stops[some].tolist())
-                yield self._handed(b"".join(map(read.__getitem__, parts)))
+        large = (range(*edges, PIECE) for edges in zip(starts.tolist(), stops.tolist(), strict=True))
+        held, size = list[tuple[int, int]](), 0
+        for start, stop in ((at, min(at + PIECE, part.stop)) for part in large for at in part):
+            held.append((start, stop))
+            size += stop - start
+            if size >= PIECE:
+                yield self._read(held)
+                held, size = [], 0
+        yield self._read(held)
 
-    def _handed(self, piece: bytes) -> bytes:
-        self._touched += len(piece)
-        if self._touched > RELEASED and self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
-            self._map.madvise(mmap.MADV_DONTNEED)
-            self._touched = 0
-        return piece
+    def _read(self, ranges: list[tuple[int, int]]) -> bytes:
+        if not isinstance(self._file, TemporaryFile):
+            with memoryview(self._kept) as kept:
+                return b"".join(kept[start:stop] for start, stop in ranges)
+        with reported_as(f"cannot write {self._file.final}"):
+            self._file.file.flush()
+            descriptor = self._file.file.fileno()
+            found = b"".join(read_at(descriptor, stop - start, start) for start, stop in ranges)
+        if len(found) != sum(stop - start for start, stop in ranges):
+            raise SourceError(f"cannot write {self._file.final}: its temporary file was truncated")
+        return found
 
     def drop(self) -> None:
-        if self._map is not None:
-            self._map.close()
-            self._map = None
         if self._file is not None:
             self._output.drop(self._file)
             self._file = None
         self._kept = bytearray()
-
-    def _source(self) -> memoryview | mmap.mmap | _Ranges:
-        if not isinstance(self._file, TemporaryFile):
-            return memoryview(self._kept)
-        if self._map is None:
-            with reported_as(f"cannot write {self._file.final}"):
-                self._file.file.flush()
-                self._map = _mapped(self._file.file.fileno())
-        return self._map if self._map is not None else _Ranges(self._file)
-
-
-class _Ranges:
-    def __init__(self, file: TemporaryFile) -> None:
-        self._file = file
-
-    def __getitem__(self, part: slice) -> bytes:
-        with reported_as(f"cannot write {self._file.final}"):
-            found = read_at(self._file.file.fileno(), part.stop - part.start, part.start)
-        if len(found) != part.stop - part.start:
-            raise SourceError(f"cannot write {self._file.final}: its temporary file was truncated")
-        return found
-
-
-def _mapped(descriptor: int) -> mmap.mmap | None:
-    """Map the file into memory; return None if the address space is limited (`ulimit -v`)."""
-    try:
-        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        if error.errno != errno.ENOMEM:
-            raise
-        return None

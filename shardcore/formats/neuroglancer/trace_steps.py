@@ -50,10 +50,6 @@ def _dropped(fact: KeyRouted) -> str:
     return "The lowest bit is" if shift == 1 else f"The lowest {shift} bits are"
 
 
-def _is_identity(fact: KeyRouted) -> bool:
-    return fact.spec.hash == IDENTITY
-
-
 def _shard_field(fact: KeyRouted) -> list[int]:
     return [fact.spec.minishard_bits, fact.spec.minishard_bits + fact.spec.shard_bits]
 
@@ -64,10 +60,6 @@ def _bit_field(what: str, none: str, start: str, end: str, fact: KeyRouted) -> s
         return f"{none} bits for the {what}, which is always {number}"
     bits = f"bit{end} gives" if count == 1 else f"{count} bits{end} give"
     return f"{start} {bits} {what} {number}"
-
-
-def _has_no_keys(fact: MinishardLocated) -> bool:
-    return fact.start == fact.stop
 
 
 def _decompressed(stored: int, size: int, more: str = "") -> str:
@@ -166,7 +158,7 @@ _HASH = Row(
     ),
     inputs=_fields("hash"),
     words={"which": lambda fact: "shifted key" if _shifts(fact) else "key"},
-    only=_is_identity,
+    only=lambda fact: fact.spec.hash == IDENTITY,
 )
 _FILE = Value("file", lambda fact: fact.origin.spec.shard_name(fact.place.shard), "file name of the shard")
 _ERROR = Value("error", "error", "the error")
@@ -211,7 +203,7 @@ STEPS: Rows = {
             _HASH,
             text="MurmurHash3 of the {which}'s 8 bytes gives the hash: {place.hashed:#018x}.",
             why="Keys often form clusters; a hash distributes them evenly over the minishards.",
-            only=lambda fact: not _is_identity(fact),
+            only=lambda fact: fact.spec.hash != IDENTITY,
         ),
         Row(
             "Split",
@@ -244,7 +236,7 @@ STEPS: Rows = {
             "Minishard {place.minishard} is empty, so the key is not in it{hint}.",
             "A key can only be in one minishard; if that is empty, nothing more is read.",
             spans="entry",
-            only=_has_no_keys,
+            only=lambda fact: fact.start == fact.stop,
         ),
         Row(
             "Shard index entry",
@@ -259,7 +251,7 @@ STEPS: Rows = {
             ),
             spans="entry",
             words={"range": lambda fact: ends_text(fact.start, fact.stop)},
-            only=lambda fact: not _has_no_keys(fact),
+            only=lambda fact: fact.start != fact.stop,
         ),
     ),
     MinishardRead: (

@@ -19,6 +19,7 @@ from shardcore.formats.neuroglancer.geometry import (
     mesh_layout,
     order_fault,
 )
+from shardcore.formats.neuroglancer.index import PROGRESS_EVERY
 from shardcore.formats.neuroglancer.info import SpaceKind, info_members
 from shardcore.formats.neuroglancer.layout import (
     Marks,
@@ -40,7 +41,6 @@ from shardcore.model.text import plural
 from shardcore.progress import Progress
 from shardcore.sources.base import Source
 
-PROGRESS_EVERY = 256
 LISTED = 1000
 """Findings per code that are listed one by one."""
 
@@ -236,13 +236,18 @@ class _ShardChecks:
         checked = int(np.count_nonzero(~entries.inside))
         sizes = np.where(entries.inside, entries.sizes, np.uint64(0)).astype(np.int64)
         readable = entries.inside.copy()
-        for done, (row, value) in enumerate(file.content_sizes(work) if file.codec == "gzip" else ()):
+        check = ValueCheck(file.origin, file.base, file.source, findings, decoder)
+        decodable = self._decodable()
+        for done, (row, value) in enumerate(file.checked_contents(work) if file.codec == "gzip" else ()):
             if done % PROGRESS_EVERY == 0:
                 self._progress(done, len(entries))
             checked += value is not None
             findings.verified = done + 1
-            if isinstance(value, int):
-                sizes[row] = value
+            if isinstance(value, (bytes, int)):
+                sizes[row] = value if isinstance(value, int) else len(value)
+                if isinstance(value, bytes) and decodable[row] and check.at_once and sizes[row] <= check.most:
+                    check.check(self._key(row), int(entries.ids[row]), self._value_span(row), value)
+                    decodable[row] = False
                 continue
             readable[row] = False
             if value is not None:
@@ -251,8 +256,7 @@ class _ShardChecks:
         scale = file.space.scale
         if scale is not None and scale.encoding == RAW:
             self._chunk_sizes(readable, sizes)
-        elif file.decodes:
-            self._decode(ValueCheck(file.origin, file.base, file.source, findings, decoder), readable, sizes)
+        self._decode(check, readable & decodable, sizes)
         work.report(findings, "neuroglancer.unchecked")
         return checked
 
@@ -269,12 +273,18 @@ class _ShardChecks:
         wrong = readable & (expected >= 0) & (sizes != expected)
         self._add(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, self._value_span)
 
+    def _decodable(self) -> Marks:
+        """Return a mask of the values whose content the info describes."""
+        file, ids = self._file, self.table.entries.ids
+        found: Marks = np.full(len(ids), file.decodes)
+        if file.decodes and file.space.grid is not None:
+            found &= decode_many(ids, file.space.grid)[1]
+        if file.is_mesh:
+            found[list(file.meshes().damage)] = False
+        return found
+
     def _decode(self, check: ValueCheck, readable: Marks, sizes: I64) -> None:
         file, entries = self._file, self.table.entries
-        if file.space.grid is not None:
-            readable = readable & decode_many(entries.ids, file.space.grid)[1]
-        if file.is_mesh:
-            readable[list(file.meshes().damage)] = False
         rows = np.flatnonzero(readable)
         rows = rows[np.argsort(entries.starts[rows], kind="stable")]
         fits = check.affordable(rows, sizes)
@@ -320,22 +330,25 @@ class ValueCheck:
     """Decodes contents and checks the rules of the specification that apply to them.
 
     `source` has the mesh fragments before the manifests; `base` is the size of the shard index, 0 for an object file.
+    `at_once`: decoding a content takes no more work than decompressing it.
     """
 
     def __init__(self, origin: Origin, base: int, source: Source, findings: Findings, decoder: TaskRunner) -> None:
         self._origin, self._base, self._source = origin, base, source
         self._findings, self._decoder = findings, decoder
+        scale = origin.space.scale
+        self.at_once = origin.space.kind is not SpaceKind.MESH and (scale is None or scale.encoding not in PICTURES)
         self.work = ContentBudget(source.size)
         # An uncompressed value takes at most as much memory as the file has bytes.
-        self._most = max(raised(ENCODED), source.stored)
+        self.most = max(raised(ENCODED), source.stored)
         self._unchecked = set[str]()
 
     def affordable(self, rows: I64, sizes: I64) -> list[int]:
         """Return the rows that are small enough to be decoded, until the work is used up; report the others."""
-        if large := int((sizes[rows] > self._most).sum()):
-            text = f"not checked: {plural(large, 'object')} of more than {self._most:,} bytes"
+        if large := int((sizes[rows] > self.most).sum()):
+            text = f"not checked: {plural(large, 'object')} of more than {self.most:,} bytes"
             self._findings.leave_out("neuroglancer.unchecked", None, text, count=large)
-        return [row for row in rows.tolist() if sizes[row] <= self._most and self.work.takes(int(sizes[row]))]
+        return [row for row in rows.tolist() if sizes[row] <= self.most and self.work.takes(int(sizes[row]))]
 
     def check(self, name: str, key: int, place: Span, data: bytes) -> None:
         findings = self._findings
@@ -377,7 +390,7 @@ class ValueCheck:
                 yield f"cells of level {number} {order}"
             if level.nbytes and not self.work.takes(level.nbytes):
                 return
-            for one in decode_fragments(layout, number, self._source.read, self._decoder, most=self._most):
+            for one in decode_fragments(layout, number, self._source.read, self._decoder, most=self.most):
                 self.work.spend(one.vertices.nbytes + one.triangles.nbytes)
                 if not fault and (fault := fragment_fault(one, layout.bits)):
                     yield f"fragment {one.number} of level {number} {fault}"

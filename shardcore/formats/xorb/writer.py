@@ -10,7 +10,7 @@ import numpy as np
 from shardcore.codecs.xet.chunker import chunks
 from shardcore.codecs.xet.hashes import chunk_hash
 from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chunks
-from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, MAX_UNPACKED
+from shardcore.codecs.xet.xorb_layout import HEADER_SIZE, MAX_UNPACKED, chunk_headers
 from shardcore.errors import UsageError
 from shardcore.formats.xorb.file import Records, XorbFile
 from shardcore.formats.xorb.lookup import XorbObjects
@@ -57,7 +57,7 @@ class XorbWriter(Writer):
             raise
         return ""
 
-    def _chunks(self, data: Data, more: More) -> Iterator[bytes]:
+    def _chunks(self, data: Data, more: More) -> Iterator[bytes | memoryview]:
         label = more.label
         if "chunks" in more.facts:
             return _cut_at(_sizes(more.facts["chunks"], label), pieces_of(data, label), label)
@@ -123,8 +123,5 @@ def _cut_at(sizes: list[int], pieces: Iterable[bytes | bytearray | memoryview], 
 
 def _planned(packed: PackedXorb) -> XorbObjects:
     info, stored = packed.info, np.diff(packed.info.ends, prepend=0) - HEADER_SIZE
-    headers = np.zeros(info.count, CHUNK_HEADER.dtype)
-    headers["compression_type"] = packed.schemes
-    for name, sizes in {"compressed_size": stored, "uncompressed_size": packed.sizes}.items():
-        headers[name] = sizes.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :3]
+    headers = chunk_headers(packed.schemes, stored, packed.sizes)
     return XorbObjects(XorbFile(BytesSource(b""), Records.of(info), info, headers=headers))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash, tree_root
-from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, Scheme, XorbInfo, write_chunk, write_info, write_u24
+from shardcore.codecs.xet.xorb_layout import Scheme, XorbInfo, chunk_headers, write_chunk, write_info
 
 HERE = Path(__file__).parent
 
@@ -18,8 +18,7 @@ def xorb(chunks: list[bytes], version: int, scheme: Scheme) -> tuple[bytes, byte
     records, ends = b"", []
     for chunk in chunks:
         used, stored = write_chunk(scheme, chunk)
-        sizes = {"compressed_size": write_u24(len(stored)), "uncompressed_size": write_u24(len(chunk))}
-        records += CHUNK_HEADER.pack(compression_type=int(used), **sizes) + stored
+        records += chunk_headers([used], [len(stored)], [len(chunk)]).tobytes() + stored
         ends.append(len(records))
     hashes, sizes = as_rows([chunk_hash(chunk) for chunk in chunks]), [len(chunk) for chunk in chunks]
     root = tree_root(hashes, np.array(sizes, np.uint64))

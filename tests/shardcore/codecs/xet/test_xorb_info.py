@@ -18,7 +18,6 @@ from shardcore.codecs.xet.xorb_layout import (
     XorbInfo,
     read_info,
     write_info,
-    write_u24,
 )
 from shardcore.errors import FormatError, Unsupported
 
@@ -98,7 +97,9 @@ def test_versions_and_lengths() -> None:
 
 
 def test_24_bit_numbers() -> None:
-    assert (write_u24(0x010203), xorb_layout.read_u24(write_u24(131072))) == (b"\x03\x02\x01", 131072)
+    raw = xorb_layout.chunk_headers([0], [0x010203], [131072]).tobytes()
+    assert raw == b"\0\x03\x02\x01\0\0\0\x02"
+    assert xorb_layout.read_u24(raw[5:]) == 131072
 
 
 @pytest.mark.parametrize(
@@ -117,8 +118,7 @@ def test_one_header_and_many_are_judged_alike(
     version: int, scheme: int, stored: int, unpacked: int, fault: str
 ) -> None:
     """Both ways of checking find the same headers invalid."""
-    sizes = {"compressed_size": write_u24(stored), "uncompressed_size": write_u24(unpacked)}
-    raw = CHUNK_HEADER.pack(version=version, compression_type=scheme, **sizes)
+    raw = bytes([version]) + xorb_layout.chunk_headers([scheme], [stored], [unpacked]).tobytes()[1:]
     known = MAX_STORED + 1 if stored > MAX_STORED else 5
     size = unpacked if unpacked > MAX_UNPACKED else 9
     found = xorb_layout.header_fault(CHUNK_HEADER.read_one(raw), known, size)

@@ -17,7 +17,7 @@ from shardcore.formats.bloscpack.metadata import (
     read_metadata_section,
     write_metadata_section,
 )
-from shardcore.formats.bloscpack.tree import JsonNodes
+from shardcore.formats.bloscpack.tree import json_node
 from shardcore.model.finding import Severity
 from shardcore.testing import walk
 from tests.shardcore.formats.bloscpack.chunks import memcpy
@@ -116,8 +116,7 @@ def test_text_that_is_not_json_is_damage_of_the_metadata_only(text: bytes) -> No
 
 
 def test_json_nodes_have_exact_bytes() -> None:
-    tree = JsonNodes(TEXT, "", 100)
-    root = tree.root()
+    root = json_node(TEXT, "", 100)
     assert (root.span.start, root.span.stop) == (100, 100 + len(TEXT))
     spans = {node.name: TEXT[node.span.start - 100 : node.span.stop - 100].decode() for node in root.children}
     assert spans == {"größe": '"größe": [1, {"a": "x,y}]\\""}, []]', "b": '"b": null', "": '"": {}'}
@@ -125,7 +124,7 @@ def test_json_nodes_have_exact_bytes() -> None:
 
 def test_json_nodes_with_much_space() -> None:
     data = b'{%b"a" :%b[1%b,2],"b":3%b}' % ((b" " * 300,) * 4)
-    root = JsonNodes(data, "").root()
+    root = json_node(data, "")
     spans = [data[node.span.start : node.span.stop] for node in root.children]
     assert spans == [data[data.index(b'"a"') : data.index(b"]") + 1], b'"b":3']
     inner = root.children[0].children
