@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -159,6 +158,7 @@ class LectureScreen(QWidget):
         self.at, self.beat = 0, 0
         self._from_end = self._hidden_cursor = self._crowded = self._has_bytes = False
         self._drawn: Drawing | None = None
+        self._measured: tuple[Slide | None, QSize] = None, QSize()
         self._pending: Callable[[tuple[Slide, ...]], object] = len
         self._front = _SLIDE
         self._reached: tuple[int | None, str] = None, ""
@@ -180,6 +180,7 @@ class LectureScreen(QWidget):
             widget.installEventFilter(self)
 
     def _build(self) -> None:
+        from shardscope.learning.drawings.paint import Fonts
         from shardscope.learning.drawings.panel import DrawingPanel
 
         self.sentence = made(Prose(), "lectureSentence", accessibleName=self.tr("Explanation"))
@@ -189,7 +190,7 @@ class LectureScreen(QWidget):
         self.drawings = DrawingPanel(self._session, self)
         self.drawings.tabs.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.drawing = self.drawings.view
-        self.drawing.fits = True
+        self.drawing.fits, self.drawing.fonts = True, Fonts(NORMAL)
         self.drawing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.bytes, hidden = made(HexView(self._pages, self), "lectureBytes"), Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         made(self.bytes, verticalScrollBarPolicy=hidden, horizontalScrollBarPolicy=hidden)
@@ -300,6 +301,7 @@ class LectureScreen(QWidget):
     def _show(self, at: int, slide: Slide) -> None:
         self.at, self.slide = at, slide
         self.beat = len(slide.beats) - 1 if self._from_end else 0
+        self._fit()
         self._refresh()
 
     # --- keys ---
@@ -374,8 +376,10 @@ class LectureScreen(QWidget):
         beat, own = so_far[0], next((one.drawing for one in so_far if one.drawing is not None), None)
         stage = next((one.stage for one in so_far if one.stage is not None), None)
         self._reached = (stage if own is None else None), beat.item
+        self.sentence.set_text(beat.text)
+        self.choices.set_text("\n\n".join(beat.choices))
         self._show_drawing(slide, own)
-        self._fit()
+        self._make_room()
         self._show_bytes(next((one.spans for one in so_far if one.spans), slide.spans))
         self._show_counter()
 
@@ -400,15 +404,21 @@ class LectureScreen(QWidget):
             self.drawings.show_sketches((StaticSketch(_SLIDE, slide.title, drawing), *self._sketches), _SLIDE)
 
     def _make_room(self) -> None:
-        """Hide the bytes if a drawing of the lesson has no readable labels beside them."""
+        """Keep room for the bytes of all beats, unless a drawing has no readable labels beside them."""
+        slide = self.slide
+        if slide is None:
+            return
         self._column.activate()
-        room, drawing = self.drawing.viewport().size(), self.drawings.drawing
-        beside = room - QSize(0, 0 if self.bytes.isVisible() else self.bytes.height() + self._column.spacing())
-        own = self._stage is not None and any(one.kind is Show.DRAWING for one in self._stage.shown)
-        if self.drawings.name == self._front:
-            scale = self.drawing.fitting(drawing, beside)[1] if own and drawing is not None else math.inf
-            self._crowded = scale < self.drawing.readable
-        self.bytes.setVisible(self._has_bytes and not self._crowded)
+        room, bytes_ = self.drawing.viewport().size(), self.bytes
+        if not bytes_.sizePolicy().retainSizeWhenHidden():
+            room.setHeight(room.height() - bytes_.height() - self._column.spacing())
+        if self._measured != (slide, room):
+            self._measured = slide, room
+            drawings = [one for one in (slide.drawing, *(beat.drawing for beat in slide.beats)) if one is not None]
+            scales = [self.drawing.fitting(drawing, room)[1] for drawing in drawings]
+            self._crowded = min(scales, default=self.drawing.readable) < self.drawing.readable
+        keep_room(bytes_, keeps=not self._crowded and any((slide.spans, *(beat.spans for beat in slide.beats))))
+        bytes_.setVisible(self._has_bytes and not self._crowded)
 
     def _reach(self) -> None:
         """Show the drawing up to the stage of the beat, and highlight the item that it is about."""
@@ -513,12 +523,7 @@ class LectureScreen(QWidget):
             (self.choices, 0.8, ["\n\n".join(beat.choices) for beat in beats]),
         ):
             label.setFont(fonts.sized(self.font(), pixels * share, zoomed=False))
-            label.setMinimumHeight(0)  # else a label is never lower than it was before
-            most = 0
-            for text in (*texts, *texts[self.beat : self.beat + 1]):  # the last one stays
-                label.set_text(text)
-                most = max(most, label.heightForWidth(width) if text else 0)
-            heights.append(most)
+            heights.append(max((label.height_of(text, width) for text in texts), default=0))
         return heights
 
     # --- the pointer ---

@@ -26,7 +26,7 @@ import shardcore
 from shardcore import DataSet, Section, SectionRole
 from shardcore.teaching import resource_paths
 from shardcore.teaching.resource_paths import Role, Sample
-from shardscope.session.jobs import Job, JobPriority, Jobs
+from shardscope.session.jobs import Job, JobPriority, Jobs, alive
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.status import Legend
 from shardscope.views.places import PlaceList, PlaceModel, recent_places
@@ -214,12 +214,13 @@ class SampleCards(QWidget):
         self._grid.setColumnStretch(1, columns - 1)
 
     def _read_all(self) -> None:
-        jobs = self._jobs
-        if jobs is None or not self.isVisible():
-            return
-        if jobs.open_jobs:
+        if self._jobs is not None:
             # The file given at the start is opened first, and hides the page.
-            QTimer.singleShot(SOON_MILLISECONDS, self, self._read_all)
+            self._jobs.call_after(self._read_sections)
+
+    def _read_sections(self) -> None:
+        jobs = self._jobs
+        if jobs is None or not alive(self._read_sections) or not self.isVisible():
             return
         self._jobs = None
         for card in self.cards:

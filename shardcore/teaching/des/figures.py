@@ -215,8 +215,8 @@ def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = Tr
         (
             Item("comes from", tone=Tone.FAINT),
             Item("created_at"),
-            Item("the low bits of the uid"),
-            Item("a new part when one is full"),
+            Item("low bits of the uid"),
+            Item("next when full"),
         ),
     ]
     if own is not None:

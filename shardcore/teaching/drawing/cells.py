@@ -9,6 +9,7 @@ from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import Cells, Item, Table, Tone
 from shardcore.teaching.drawing.arrows import arcs_of
 from shardcore.teaching.drawing.picture import (
+    NO_ITEM,
     NORMAL,
     SMALL,
     TITLE_GAP,
@@ -27,7 +28,9 @@ from shardcore.teaching.drawing.picture import (
 )
 from shardcore.teaching.drawing.rulers import write_in
 
-_ROW = 25.0
+_ROW, _CLOSE_ROW = 25.0, 22.0
+"""Height of a row in pixels, and where figures are in several columns."""
+_MOST_TURNED = 2
 _HEAD = 22.0
 _PADDING = 10.0
 _LEAST = 28.0
@@ -35,45 +38,60 @@ _WIDEST_COLUMN = 420.0
 
 
 def place_table(sheet: DrawingPage, figure: Table, first: int, top: float) -> float:
+    """Place a table; one that is too wide and has few rows is turned, so that its headings are beside the values."""
     y = sheet.title(top, figure.title)
     if not figure.headings:
         return y
-    widths = _widths(sheet, figure)
+    numbered = enumerate(figure.items, first)
+    names = [(NO_ITEM, Item(heading)) for heading in figure.headings]
+    lines = [names, *([next(numbered) for _ in row] for row in figure.rows)]
+    widths, turned = _widths(sheet, lines), False
+    if sum(widths) > sheet.room:
+        turned = len(figure.rows) <= _MOST_TURNED
+        lines = [list(line) for line in zip(*lines, strict=True)] if turned else lines
+        widths = _narrowed(sheet, _widths(sheet, lines))
     lefts = [sheet.left + sum(widths[:column]) for column in range(len(widths))]
     right = sheet.left + sum(widths)
-    numeric = [_numeric(figure, column) for column in range(len(widths))]
-    for left, wide, heading, number in zip(lefts, widths, figure.headings, numeric, strict=True):
-        _write(sheet, Rect(left, y, wide, _HEAD - 4), heading, number, heading=True)
-    y += _HEAD
-    sheet.rule((sheet.left, y - 2), (right, y - 2), ink=Ink.EDGE)
-    n = first
-    for count, row in enumerate(figure.rows):
-        for left, wide, item, number in zip(lefts, widths, row, numeric, strict=True):
-            rect = Rect(left, y, wide, _ROW)
-            if item.tone is not Tone.PLAIN or item.here or item.computed:
-                sheet.box(Rect(left + 1, y + 2, wide - 2, _ROW - 4), item, n)
-            else:
-                sheet.area(rect, n)
-            sheet.rows[n] = Rect(sheet.left, y, right - sheet.left, _ROW)
-            if count == 0:
-                sheet.heads[n] = y - _HEAD - TITLE_GAP / 2
-            if count + 1 == len(figure.rows):
-                sheet.feet.add(n)
-            _write(sheet, rect, item.text, number, item=n)
-            n += 1
-        y += _ROW
-        if count + 1 < len(figure.rows):
+    numeric = [not turned and _numeric(figure, column) for column in range(len(widths))]
+    row_height = _ROW if sheet.columns == 1 else _CLOSE_ROW
+    for count, line in enumerate(lines, turned):
+        high = row_height if count else _HEAD - 4
+        for left, wide, (n, item), number in zip(lefts, widths, line, numeric, strict=True):
+            rect = Rect(left, y, wide, high)
+            if n != NO_ITEM:
+                if item.tone is not Tone.PLAIN or item.here or item.computed:
+                    sheet.box(Rect(left + 1, y + 2, wide - 2, high - 4), item, n)
+                else:
+                    sheet.area(rect, n)
+                sheet.rows[n] = Rect(sheet.left, y, right - sheet.left, high)
+                if count == 1:
+                    sheet.heads[n] = y - _HEAD * (not turned) - TITLE_GAP / 2
+                if count + 1 == len(lines) + turned:
+                    sheet.feet.add(n)
+            _write(sheet, rect, item.text, number, heading=n == NO_ITEM, item=n)
+        y += high if count else _HEAD
+        if not count:
+            sheet.rule((sheet.left, y - 2), (right, y - 2), ink=Ink.EDGE)
+        elif count + 1 < len(lines) + turned:
             sheet.rule((sheet.left, y), (right, y), ink=Ink.LINE, width=0.75)
     return y + 2
 
 
-def _widths(sheet: DrawingPage, figure: Table) -> list[float]:
-    """Return the widths of the columns in pixels; if they do not fit, the widest are narrowed first."""
-    widths = []
-    for column, heading in enumerate(figure.headings):
-        texts = [sheet.measure(row[column].text, NORMAL, face_of(row[column].text)) for row in figure.rows]
-        widest = max([sheet.measure(heading, SMALL, Face.SANS), *texts])
-        widths.append(min(max(widest + 2 * _PADDING + 2, _LEAST), _WIDEST_COLUMN))
+_Line = Sequence[tuple[int, Item]]
+
+
+def _widths(sheet: DrawingPage, lines: Sequence[_Line]) -> list[float]:
+    """Return the widths of the columns in pixels."""
+
+    def wide(n: int, text: str) -> float:
+        size, face = (SMALL, Face.SANS) if n == NO_ITEM else (NORMAL, face_of(text))
+        return min(max(sheet.measure(text, size, face) + 2 * _PADDING + 2, _LEAST), _WIDEST_COLUMN)
+
+    return [max(wide(n, item.text) for n, item in column) for column in zip(*lines, strict=True)]
+
+
+def _narrowed(sheet: DrawingPage, widths: list[float]) -> list[float]:
+    """Return widths that fit; the widest columns are narrowed first."""
     low, high = 0.0, max(widths)
     if sum(widths) <= sheet.room:
         return widths
@@ -100,7 +118,7 @@ def _write(sheet: DrawingPage, rect: Rect, text: str, number: bool, *, heading: 
 
 
 _HEIGHT = 28.0
-_BOARD_HEIGHT = 20.0
+_BOARD_HEIGHT, _CLOSE_BOARD = 20.0, 17.0
 _GAP = 2.0
 _WIDEST = 120.0
 _NARROW = 12.0
@@ -120,13 +138,10 @@ class _Grid:
     rows: int
     wide: float
     board: bool
+    height: float
 
     def x(self, cell: int) -> float:
         return self.left + cell % self.columns * self.wide
-
-    @property
-    def height(self) -> float:
-        return min(max(self.wide, _NARROW), _BOARD_HEIGHT) if self.board else _HEIGHT
 
 
 def place_cells(sheet: DrawingPage, figure: Cells, first: int, top: float) -> float:
@@ -171,7 +186,9 @@ def _grid(sheet: DrawingPage, figure: Cells) -> _Grid:
     if board and figure.numbered and not figure.row_names:
         gutter += sheet.measure(f"{figure.first + count:,}", SMALL, Face.SANS) + 8
     widest = max(wanted, _USUAL) if board or figure.columns else max(wanted, min(64.0, sheet.room / count))
-    return _Grid(sheet.left + gutter, columns, rows, min((sheet.room - gutter) / columns, widest), board)
+    wide = min((sheet.room - gutter) / columns, widest)
+    height = min(max(wide, _NARROW), _BOARD_HEIGHT if sheet.columns == 1 else _CLOSE_BOARD) if board else _HEIGHT
+    return _Grid(sheet.left + gutter, columns, rows, wide, board, height)
 
 
 def _round(columns: int, count: int) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import combinations, pairwise
 from typing import Any, TypeAlias
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Link, Ribbon, Ruler, Table, Tone
-from shardcore.teaching.drawing.arrows import TRACK, FigureExtent, draw_routes
+from shardcore.teaching.drawing.arrows import TRACK, FigureExtent, draw_crossing, draw_routes
 from shardcore.teaching.drawing.bits import place_bits
 from shardcore.teaching.drawing.cells import place_cells, place_table
 from shardcore.teaching.drawing.picture import (
@@ -45,6 +46,8 @@ WHAT_IF = "What if"
 
 _BETWEEN = 20.0
 _LINKED = 14.0
+_ACROSS = 40.0
+"""Height in pixels that arrows from one column to the other must save."""
 _CAPTION_WIDE = 720.0
 _SWATCH = 14.0
 
@@ -56,12 +59,16 @@ def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = meas
     number_of = {item.name: n for n, item in enumerate(drawing.items) if item.name}
     links = [(number_of[link.start], number_of[link.stop], link) for link in drawing.links]
     gaps = _gaps(links, figure_of)
-    split = _split(drawing, width, measure, gaps) if columns > 1 else len(drawing.figures)
+    groups = _groups(drawing, width, measure, gaps, columns)
+    column_of = [column for column, numbers in enumerate(groups) for _ in numbers]
     top = bottom = _heading(sheet, drawing)
-    for column, numbers in enumerate((range(split), range(split, len(drawing.figures)))):
-        if numbers:
-            sheet.use_column(column, 1 if split == len(drawing.figures) else 2)
-            bottom = max(bottom, _stack(sheet, drawing.figures, numbers, top, (links, figure_of, gaps)))
+    parts = [FigureExtent(top, top)] * len(drawing.figures)
+    for column, numbers in enumerate(groups):
+        sheet.use_column(column, len(groups))
+        bottom = max(bottom, _stack(sheet, drawing.figures, numbers, top, (links, figure_of, gaps), parts))
+        ends_in = [sorted(column_of[figure_of[end]] for end in ends[:2]) for ends in links]
+        across = [ends for ends, (first, last) in zip(links, ends_in, strict=True) if first < last == column]
+        draw_crossing(sheet, across, figure_of, parts)
     sheet.use_column(0, 1)
     y = _foot(sheet, drawing, bottom - _BETWEEN + 14)
     return _picture(sheet, drawing, y)
@@ -71,29 +78,47 @@ _Links: TypeAlias = "tuple[Sequence[tuple[int, int, Link]], Sequence[int], Count
 """Arrows by item numbers, the figure of each item, and the number of arrows that pass below each figure."""
 
 
-def _stack(sheet: DrawingPage, figures: Sequence[Figure], numbers: range, y: float, joined: _Links) -> float:
+def _stack(
+    sheet: DrawingPage,
+    figures: Sequence[Figure],
+    numbers: range,
+    y: float,
+    joined: _Links,
+    parts: list[FigureExtent],
+) -> float:
     links, figure_of, gaps = joined
-    parts = [FigureExtent(y, y)] * len(figures)
     for n in numbers:
         sheet.links = [ends for ends in links if figure_of[ends[0]] == n == figure_of[ends[1]] and _in_row(figures[n])]
         bottom = _PLACES[type(figures[n])](sheet, figures[n], sum(len(figure.items) for figure in figures[:n]), y)
         parts[n] = FigureExtent(y, bottom)
         y = bottom + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0)
-    here = [ends for ends in links if figure_of[ends[0]] in numbers]
+    here = [ends for ends in links if {figure_of[ends[0]], figure_of[ends[1]]} <= set(numbers)]
     routes = [ends for ends in here if not _is_arc(sheet, ends, figure_of, figures)]
     draw_routes(sheet, routes, figure_of, parts)
     return y
 
 
-def _split(drawing: Drawing, width: float, measure: Measure, gaps: Counter[int]) -> int:
-    """Return the number of figures in the left column for the most equal heights; no arrow may cross the split."""
-    half = DrawingPage(max((width - MARGIN) / 2 + MARGIN, LEAST_WIDTH), measure)
+def _groups(
+    drawing: Drawing, width: float, measure: Measure, gaps: Counter[int], columns: int
+) -> Sequence[range]:
+    """Return the figures of each column for the most equal heights, if possible without arrows across."""
+    count = len(drawing.figures)
+    columns = min(columns, count)
+    if columns < 2:
+        return (range(count),)
+    part = DrawingPage(max((width - MARGIN) / columns + MARGIN, LEAST_WIDTH), measure)
     ends = [0.0]
     for n, figure in enumerate(drawing.figures):
         first = sum(len(one.items) for one in drawing.figures[:n])
-        ends.append(_PLACES[type(figure)](half, figure, first, ends[-1]) + _BETWEEN)
-    free = [n for n in range(1, len(drawing.figures)) if not gaps[n - 1]]
-    return min(free, key=lambda n: max(ends[n], ends[-1] - ends[n]), default=len(drawing.figures))
+        bottom = _PLACES[type(figure)](part, figure, first, ends[-1])
+        ends.append(bottom + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0))
+
+    def cost(groups: Sequence[range]) -> float:
+        high = max(ends[group.stop] - ends[group.start] for group in groups)
+        return high + sum(_ACROSS for group in groups[1:] if gaps[group.start - 1])
+
+    splits = ((0, *split, count) for split in combinations(range(1, count), columns - 1))
+    return min(([range(*pair) for pair in pairwise(split)] for split in splits), key=cost)
 
 
 _PLACES: dict[type, Callable[[DrawingPage, Any, int, float], float]] = {

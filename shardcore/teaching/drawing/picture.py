@@ -272,6 +272,7 @@ LINE = 1.35
 TITLE_GAP = 11.0
 
 _APART = 1.0
+_EDGE = 4.0
 _BUCKET = 16.0
 _GRIP_WIDTH = 8.0
 
@@ -284,6 +285,7 @@ class DrawingPage:
     measure: Measure
     left: float = field(init=False)
     right: float = field(init=False)
+    columns: int = field(init=False)
     links: list[tuple[int, int, Link]] = field(default_factory=list)
     bounds: dict[int, Rect] = field(default_factory=dict)
     rows: dict[int, Rect] = field(default_factory=dict)
@@ -301,13 +303,18 @@ class DrawingPage:
         self.use_column(0, 1)
 
     def use_column(self, number: int, count: int) -> None:
-        wide = (self.width - MARGIN) / count
+        wide, self.columns = (self.width - MARGIN) / count, count
         self.left = MARGIN + number * wide
         self.right = self.left + wide - MARGIN
 
     @property
     def room(self) -> float:
         return self.right - self.left
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        """Return the left and the right end of arrows in the current column."""
+        return self.left - MARGIN + _EDGE, self.right + MARGIN - _EDGE
 
     def box(self, rect: Rect, item: Item, number: int, *, area: bool = True, radius: float = 3.0) -> None:
         self.boxes.append(Box(rect, item.tone, item.computed, item.here, radius, number))
