@@ -83,13 +83,14 @@ class RecordSketch(_NodeSketch):
         kids = self._scene.children(record)
         count = len(kids)
         row = _number_of(kids, path[inside]) if inside else 0
-        columns = 2 + min(len(_parts(kids[0])) or 1, _FIELDS) if count else 3
-        rows = window(count, row, min(_ROWS, _CELLS // columns, count))
+        as_fields = not (above or _is_table(record)) and count <= _CELLS // 3
+        columns = 3 if as_fields or not count else 2 + min(len(_parts(kids[0])) or 1, _FIELDS)
+        rows = window(count, row, count if as_fields else min(_ROWS, _CELLS // columns))
         children = list(kids[rows.start : rows.stop])
-        if above or _is_table(record) or count > _ROWS:
-            table, starts = _records_table(record, children, row - rows.start if above else -1)
-        else:
+        if as_fields:
             table, starts = _fields_table(record, children, path[-1])
+        else:
+            table, starts = _records_table(record, children, row - rows.start if above else -1)
         points = [(name, part.target) for name, part in starts.items() if part.target is not None][:_ARROWS]
         here = path[above].span if above else record.span
         ruler, ends = self._file(here, dict(points), MOST_ITEMS - len(table.items))

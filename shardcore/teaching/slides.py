@@ -172,6 +172,8 @@ def _whole_drawing(shard: Shard) -> Drawing:
 def _question(stage: LessonStage, question: Question) -> list[Beat]:
     letters = "abcdefgh"
     choices = tuple(f"{letter}) {one.text}" for letter, one in zip(letters, question.choices, strict=False))
+    if question.kind is Answer.MENDED:
+        return [Beat(question.prompt, asks=True), Beat(stage.scene.prose(question.right))]
     given = solution(question, stage.scene)
     text = judged(question, given, stage.scene).text
     if question.kind is Answer.CHOICE:

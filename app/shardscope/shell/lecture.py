@@ -58,8 +58,8 @@ _LETTERS, _BYTES = 25, 26
 _ROWS, _WIDTH = 3, 16
 _RING = 0.045
 _LEAST = 15
-_SENTENCE = 0.34
-"""Fraction of the screen height for the sentence and its choices."""
+_SENTENCE, _LESS = 0.34, 0.22
+"""Fraction of the screen height for the sentence and its choices, and above a drawing that needs the room."""
 
 _SLIDE = "slide"
 """Name of the tab with the drawing of the slide."""
@@ -159,6 +159,7 @@ class LectureScreen(QWidget):
         self._from_end = self._hidden_cursor = self._crowded = self._has_bytes = False
         self._drawn: Drawing | None = None
         self._measured: tuple[Slide | None, QSize] = None, QSize()
+        self._share = _SENTENCE
         self._pending: Callable[[tuple[Slide, ...]], object] = len
         self._front = _SLIDE
         self._reached: tuple[int | None, str] = None, ""
@@ -301,6 +302,7 @@ class LectureScreen(QWidget):
     def _show(self, at: int, slide: Slide) -> None:
         self.at, self.slide = at, slide
         self.beat = len(slide.beats) - 1 if self._from_end else 0
+        self._share = _SENTENCE
         self._fit()
         self._refresh()
 
@@ -404,21 +406,26 @@ class LectureScreen(QWidget):
             self.drawings.show_sketches((StaticSketch(_SLIDE, slide.title, drawing), *self._sketches), _SLIDE)
 
     def _make_room(self) -> None:
-        """Keep room for the bytes of all beats, unless a drawing has no readable labels beside them."""
-        slide = self.slide
+        """Keep room for the bytes of all beats; a drawing that is not readable beside them has it, and smaller texts."""
+        slide, bytes_ = self.slide, self.bytes
         if slide is None:
             return
         self._column.activate()
-        room, bytes_ = self.drawing.viewport().size(), self.bytes
-        if not bytes_.sizePolicy().retainSizeWhenHidden():
-            room.setHeight(room.height() - bytes_.height() - self._column.spacing())
-        if self._measured != (slide, room):
-            self._measured = slide, room
-            drawings = [one for one in (slide.drawing, *(beat.drawing for beat in slide.beats)) if one is not None]
-            scales = [self.drawing.fitting(drawing, room)[1] for drawing in drawings]
-            self._crowded = min(scales, default=self.drawing.readable) < self.drawing.readable
+        whole = self.drawing.viewport().size()
+        lower = QSize(0, bytes_.height() + self._column.spacing())
+        whole += lower if bytes_.sizePolicy().retainSizeWhenHidden() else QSize()
+        if self._measured != (slide, whole):
+            self._measured = slide, whole
+            self._crowded = not self._readable(slide, whole - lower)
+            if self._crowded and self._share == _SENTENCE and not self._readable(slide, whole):
+                self._share = _LESS
+                self._fit()
         keep_room(bytes_, keeps=not self._crowded and any((slide.spans, *(beat.spans for beat in slide.beats))))
         bytes_.setVisible(self._has_bytes and not self._crowded)
+
+    def _readable(self, slide: Slide, room: QSize) -> bool:
+        drawings = (slide.drawing, *(beat.drawing for beat in slide.beats))
+        return all(one is None or self.drawing.fitting(one, room)[1] >= self.drawing.readable for one in drawings)
 
     def _reach(self) -> None:
         """Show the drawing up to the stage of the beat, and highlight the item that it is about."""
@@ -494,7 +501,7 @@ class LectureScreen(QWidget):
         self._column.setContentsMargins(edge, edge, edge, edge // 2)
         self._column.setSpacing(edge // 2)
         pixels = size.height() / _LETTERS * fonts.zoom()
-        room = QSize(max(size.width() - 2 * edge, 1), round(size.height() * _SENTENCE))
+        room = QSize(max(size.width() - 2 * edge, 1), round(size.height() * self._share))
         while (
             (heights := self._text_heights(pixels, room.width())) and sum(heights) > room.height() and pixels > _LEAST
         ):

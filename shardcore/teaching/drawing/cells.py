@@ -28,7 +28,7 @@ from shardcore.teaching.drawing.picture import (
 )
 from shardcore.teaching.drawing.rulers import write_in
 
-_ROW, _CLOSE_ROW = 25.0, 22.0
+_ROW, _CLOSE_ROW = 25.0, 20.0
 """Height of a row in pixels, and where figures are in several columns."""
 _MOST_TURNED = 2
 _HEAD = 22.0

@@ -44,7 +44,8 @@ MEANINGS = {
 COMPUTED = "computed (not stored)"
 WHAT_IF = "What if"
 
-_BETWEEN = 20.0
+_BETWEEN, _CLOSE = 20.0, 14.0
+"""Distance between figures, and where there are several columns, in pixels."""
 _LINKED = 14.0
 _ACROSS = 40.0
 """Height in pixels that arrows from one column to the other must save."""
@@ -59,18 +60,19 @@ def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = meas
     number_of = {item.name: n for n, item in enumerate(drawing.items) if item.name}
     links = [(number_of[link.start], number_of[link.stop], link) for link in drawing.links]
     gaps = _gaps(links, figure_of)
-    groups = _groups(drawing, width, measure, gaps, columns)
+    joined = links, figure_of, gaps
+    groups = _groups(drawing, DrawingPage(max(width, LEAST_WIDTH), measure), joined, columns)
     column_of = [column for column, numbers in enumerate(groups) for _ in numbers]
     top = bottom = _heading(sheet, drawing)
     parts = [FigureExtent(top, top)] * len(drawing.figures)
     for column, numbers in enumerate(groups):
         sheet.use_column(column, len(groups))
-        bottom = max(bottom, _stack(sheet, drawing.figures, numbers, top, (links, figure_of, gaps), parts))
+        bottom = max(bottom, _stack(sheet, drawing.figures, numbers, top, joined, parts))
         ends_in = [sorted(column_of[figure_of[end]] for end in ends[:2]) for ends in links]
         across = [ends for ends, (first, last) in zip(links, ends_in, strict=True) if first < last == column]
         draw_crossing(sheet, across, figure_of, parts)
     sheet.use_column(0, 1)
-    y = _foot(sheet, drawing, bottom - _BETWEEN + 14)
+    y = _foot(sheet, drawing, bottom - (_BETWEEN if len(groups) == 1 else _CLOSE) + 14)
     return _picture(sheet, drawing, y)
 
 
@@ -88,30 +90,33 @@ def _stack(
 ) -> float:
     links, figure_of, gaps = joined
     for n in numbers:
-        sheet.links = [ends for ends in links if figure_of[ends[0]] == n == figure_of[ends[1]] and _in_row(figures[n])]
-        bottom = _PLACES[type(figures[n])](sheet, figures[n], sum(len(figure.items) for figure in figures[:n]), y)
+        bottom = _place(sheet, figures, n, y, joined)
         parts[n] = FigureExtent(y, bottom)
-        y = bottom + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0)
+        linked = _LINKED * (n != numbers[-1]) + TRACK * gaps[n] if gaps[n] else 0
+        y = bottom + (_BETWEEN if sheet.columns == 1 else _CLOSE) + linked
     here = [ends for ends in links if {figure_of[ends[0]], figure_of[ends[1]]} <= set(numbers)]
     routes = [ends for ends in here if not _is_arc(sheet, ends, figure_of, figures)]
     draw_routes(sheet, routes, figure_of, parts)
     return y
 
 
-def _groups(
-    drawing: Drawing, width: float, measure: Measure, gaps: Counter[int], columns: int
-) -> Sequence[range]:
+def _place(sheet: DrawingPage, figures: Sequence[Figure], n: int, y: float, joined: _Links) -> float:
+    links, figure_of, _ = joined
+    sheet.links = [ends for ends in links if figure_of[ends[0]] == n == figure_of[ends[1]] and _in_row(figures[n])]
+    return _PLACES[type(figures[n])](sheet, figures[n], sum(len(figure.items) for figure in figures[:n]), y)
+
+
+def _groups(drawing: Drawing, page: DrawingPage, joined: _Links, columns: int) -> Sequence[range]:
     """Return the figures of each column for the most equal heights, if possible without arrows across."""
-    count = len(drawing.figures)
+    count, gaps = len(drawing.figures), joined[2]
     columns = min(columns, count)
     if columns < 2:
         return (range(count),)
-    part = DrawingPage(max((width - MARGIN) / columns + MARGIN, LEAST_WIDTH), measure)
+    page.use_column(0, columns)
     ends = [0.0]
-    for n, figure in enumerate(drawing.figures):
-        first = sum(len(one.items) for one in drawing.figures[:n])
-        bottom = _PLACES[type(figure)](part, figure, first, ends[-1])
-        ends.append(bottom + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0))
+    for n in range(count):
+        linked = _LINKED + TRACK * gaps[n] if gaps[n] else 0
+        ends.append(_place(page, drawing.figures, n, ends[-1], joined) + _CLOSE + linked)
 
     def cost(groups: Sequence[range]) -> float:
         high = max(ends[group.stop] - ends[group.start] for group in groups)

@@ -211,7 +211,7 @@ _SANS = (
 _BOLDER = 1.12
 _MONO = 0.602
 _FIGURES = re.compile(r"[0-9A-Fa-fx+\-−.,:… ]*")
-_LEAST_LETTERS = 2
+_LEAST_LETTERS, _LEAST_TAILED = 2, 9
 
 
 def measured(text: str, size: int, face: Face) -> float:
@@ -227,17 +227,25 @@ def _wide(letter: str) -> float:
 
 
 def cut(text: str, room: float, size: int, face: Face, measure: Measure) -> str:
-    """Shorten a text to `room` pixels, ending with `…`; empty if fewer than two letters fit. O(log n) measurements."""
+    """Shorten a text to `room` pixels, keys and numbers in the middle; empty if fewer than two letters fit.
+
+    O(log n) measurements.
+    """
     if not text or measure(text, size, face) <= room:
         return text
+
+    def shortened(letters: int) -> str:
+        tail = letters // 3 if face is Face.MONO and letters >= _LEAST_TAILED else 0
+        return f"{text[: letters - tail].rstrip()}…{text[len(text) - tail :]}"
+
     low, high = 0, len(text) - 1
     while low < high:
         half = (low + high + 1) // 2
-        if measure(text[:half].rstrip() + "…", size, face) <= room:
+        if measure(shortened(half), size, face) <= room:
             low = half
         else:
             high = half - 1
-    return text[:low].rstrip() + "…" if low >= _LEAST_LETTERS else ""
+    return shortened(low) if low >= _LEAST_LETTERS else ""
 
 
 def lines_of(text: str, room: float, size: int, face: Face, measure: Measure) -> list[str]:
@@ -269,7 +277,7 @@ MARGIN = 18.0
 """Margin around the drawing in pixels, also used by arrows around figures."""
 LINE = 1.35
 """Line height, as a factor of the text size."""
-TITLE_GAP = 11.0
+TITLE_GAP, _CLOSE_GAP = 11.0, 8.0
 
 _APART = 1.0
 _EDGE = 4.0
@@ -389,7 +397,7 @@ class DrawingPage:
             x = (rect.right + 8) if rect is not None else self.left
             room = self.right - x
             self.write((x, top + height / 2), unit, size=SMALL, ink=Ink.MUTED, room=room)
-        return top + height + TITLE_GAP
+        return top + height + (TITLE_GAP if self.columns == 1 else _CLOSE_GAP)
 
 
 def plain_box(rect: Rect, radius: float = 2.0) -> Box:

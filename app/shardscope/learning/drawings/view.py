@@ -202,10 +202,10 @@ def _lost(picture: Picture) -> int:
     written = {shape.item for shape in texts}
     items = [(isinstance(figure, Table), item) for figure in picture.drawing.figures for item in figure.items]
     empty = sum(cell and bool(item.text) and n not in written for n, (cell, item) in enumerate(items))
-    return empty + sum(shape.text.endswith("…") for shape in texts)
+    return empty + sum("…" in shape.text for shape in texts)
 
 
-_KEY = re.compile(r"[0-9a-f]{8,}…")
+_KEY = re.compile(r"[0-9a-f]{6,}…[0-9a-f]{3,}")
 _COST = 0.03
 """Share of the readable size that a shortened text costs."""
 
