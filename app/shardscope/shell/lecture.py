@@ -77,8 +77,6 @@ _KEYS: Mapping[str, tuple[str, tuple[str, ...], _Act]] = MappingProxyType(
         "blank": ("Lecture: blank screen", ("B", "."), lambda screen: screen.overlay.toggle("blank")),
         "ring": ("Lecture: pointer ring", ("L",), lambda screen: screen.overlay.toggle("ring")),
         "dark": ("Lecture: dark room", ("D",), lambda screen: screen.toggle_dark()),
-        "up": ("Lecture: scroll drawing up", ("Up",), lambda screen: screen.scroll_drawing(-1)),
-        "down": ("Lecture: scroll drawing down", ("Down",), lambda screen: screen.scroll_drawing(1)),
         "leave": ("Lecture: leave", ("Esc", "F11"), lambda screen: screen.close()),
     }
 )
@@ -194,10 +192,10 @@ class LectureScreen(QWidget):
         self.drawing.fits, self.drawing.fonts = True, Fonts(NORMAL)
         self.drawing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.bytes, hidden = made(HexView(self._pages, self), "lectureBytes"), Qt.ScrollBarPolicy.ScrollBarAlwaysOff
-        made(self.bytes, verticalScrollBarPolicy=hidden, horizontalScrollBarPolicy=hidden)
         self.bytes.set_column(False)
         self.bytes.state.set_row_width(_WIDTH)
         for view in (self.drawing, self.bytes):
+            made(view, verticalScrollBarPolicy=hidden, horizontalScrollBarPolicy=hidden)
             view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its keys are those of the lecture
         self.counter = plain_label(name="lectureCounter")
         column = self.sentence, self.choices, (self.drawings, 1), 0, self.bytes, self.counter
@@ -357,10 +355,6 @@ class LectureScreen(QWidget):
         self._settings.play_speed = playback.speed()
         self._show_counter()
 
-    def scroll_drawing(self, steps: int) -> None:
-        bar = self.drawing.verticalScrollBar()
-        bar.setValue(bar.value() + steps * bar.pageStep() // 3)
-
     def toggle_dark(self) -> None:
         self._settings.lecture_dark = not self._settings.lecture_dark
         self._apply_style()
@@ -406,7 +400,7 @@ class LectureScreen(QWidget):
             self.drawings.show_sketches((StaticSketch(_SLIDE, slide.title, drawing), *self._sketches), _SLIDE)
 
     def _make_room(self) -> None:
-        """Keep room for the bytes of all beats; a drawing that is not readable beside them has it, and smaller texts."""
+        """Keep room for the bytes of all beats; a drawing that is not readable beside them takes it."""
         slide, bytes_ = self.slide, self.bytes
         if slide is None:
             return
@@ -512,9 +506,8 @@ class LectureScreen(QWidget):
         small = fonts.sized(self.font(), max(pixels * 0.55, 11.0), zoomed=False)
         for widget in (self.counter, self.drawings.tabs, self.drawings.controls):
             widget.setFont(small)
-        drawing, high = self.drawing, size.height()
-        drawing.least, drawing.scrolled, drawing.most = high / 1000, high / 750, high / 330
-        drawing.readable = high * 24 / 1080 / NORMAL  # labels of 24 pixels on a screen of 1080
+        self.drawing.most = size.height() / 330
+        self.drawing.readable = size.height() * 24 / 1080 / NORMAL  # labels of 24 pixels on a screen of 1080
         state = self.bytes.state
         state.set_zoom(size.height() / _BYTES / fonts.NORMAL)
         # The grid has whole pixels, so that its width does not follow the zoom exactly.

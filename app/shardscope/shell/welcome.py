@@ -198,7 +198,8 @@ class SampleCards(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if self._jobs is not None:
-            QTimer.singleShot(SOON_MILLISECONDS, self, self._read_all)
+            # The file given at the start is opened first, and hides the page.
+            QTimer.singleShot(SOON_MILLISECONDS, self, partial(self._jobs.call_after, self._read_sections))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -212,11 +213,6 @@ class SampleCards(QWidget):
             self._grid.addWidget(card, number // columns, number % columns)
         self._grid.setColumnStretch(0, 1)
         self._grid.setColumnStretch(1, columns - 1)
-
-    def _read_all(self) -> None:
-        if self._jobs is not None:
-            # The file given at the start is opened first, and hides the page.
-            self._jobs.call_after(self._read_sections)
 
     def _read_sections(self) -> None:
         jobs = self._jobs

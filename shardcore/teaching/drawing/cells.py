@@ -28,9 +28,11 @@ from shardcore.teaching.drawing.picture import (
 )
 from shardcore.teaching.drawing.rulers import write_in
 
-_ROW, _CLOSE_ROW = 25.0, 20.0
-"""Height of a row in pixels, and where figures are in several columns."""
-_MOST_TURNED = 2
+_ROW, _CLOSE_ROW = 25.0, 19.0
+"""Height of a row in pixels, and in a close drawing."""
+_MOST_TURNED, _HIGH = 2, 15
+"""Most rows of a table that is turned, and most lines of one that is not halved."""
+_BESIDE, _HALF_WIDEST = 40.0, 190.0
 _HEAD = 22.0
 _PADDING = 10.0
 _LEAST = 28.0
@@ -38,42 +40,58 @@ _WIDEST_COLUMN = 420.0
 
 
 def place_table(sheet: DrawingPage, figure: Table, first: int, top: float) -> float:
-    """Place a table; one that is too wide and has few rows is turned, so that its headings are beside the values."""
+    """Place a table; a wide one with few rows is turned, headings beside values, and a high one is halved."""
     y = sheet.title(top, figure.title)
     if not figure.headings:
         return y
     numbered = enumerate(figure.items, first)
     names = [(NO_ITEM, Item(heading)) for heading in figure.headings]
     lines = [names, *([next(numbered) for _ in row] for row in figure.rows)]
-    widths, turned = _widths(sheet, lines), False
-    if sum(widths) > sheet.room:
-        turned = len(figure.rows) <= _MOST_TURNED
-        lines = [list(line) for line in zip(*lines, strict=True)] if turned else lines
-        widths = _narrowed(sheet, _widths(sheet, lines))
-    lefts = [sheet.left + sum(widths[:column]) for column in range(len(widths))]
-    right = sheet.left + sum(widths)
-    numeric = [not turned and _numeric(figure, column) for column in range(len(widths))]
-    row_height = _ROW if sheet.columns == 1 else _CLOSE_ROW
-    for count, line in enumerate(lines, turned):
-        high = row_height if count else _HEAD - 4
-        for left, wide, (n, item), number in zip(lefts, widths, line, numeric, strict=True):
-            rect = Rect(left, y, wide, high)
+    widths, numeric = _widths(sheet, lines), [_numeric(figure, column) for column in range(len(names))]
+    if sum(widths) > sheet.room and len(figure.rows) <= _MOST_TURNED:
+        turned = [list(line) for line in zip(*lines, strict=True)]
+        return _place_lines(sheet, turned, sheet.left, y, _narrowed(_widths(sheet, turned), sheet.room), [])
+    parts, half = [lines], len(lines) // 2 + 1
+    if len(lines) > _HIGH and 2 * sum(min(wide, _HALF_WIDEST) for wide in widths) + _BESIDE <= sheet.room:
+        parts = [lines[:half], [names, *lines[half:]]]
+    widths = _narrowed(widths, (sheet.room - _BESIDE * (len(parts) - 1)) / len(parts))
+    beside = sum(widths) + _BESIDE
+    return max(_place_lines(sheet, part, sheet.left + n * beside, y, widths, numeric) for n, part in enumerate(parts))
+
+
+def _place_lines(
+    sheet: DrawingPage,
+    lines: Sequence[_Line],
+    left: float,
+    y: float,
+    widths: Sequence[float],
+    numeric: Sequence[bool],
+) -> float:
+    """Place the lines of a table; `numeric` says which columns end at the right, and is empty for a turned table."""
+    lefts = [left + sum(widths[:column]) for column in range(len(widths))]
+    right, first_row = left + sum(widths), 1 if numeric else 0
+    for count, line in enumerate(lines):
+        head = count < first_row
+        high = _HEAD - 4 if head else _CLOSE_ROW if sheet.close else _ROW
+        for column, (x, wide, (n, item)) in enumerate(zip(lefts, widths, line, strict=True)):
+            rect = Rect(x, y, wide, high)
             if n != NO_ITEM:
                 if item.tone is not Tone.PLAIN or item.here or item.computed:
-                    sheet.box(Rect(left + 1, y + 2, wide - 2, high - 4), item, n)
+                    sheet.box(Rect(x + 1, y + 2, wide - 2, high - 4), item, n)
                 else:
                     sheet.area(rect, n)
-                sheet.rows[n] = Rect(sheet.left, y, right - sheet.left, high)
-                if count == 1:
-                    sheet.heads[n] = y - _HEAD * (not turned) - TITLE_GAP / 2
-                if count + 1 == len(lines) + turned:
+                sheet.rows[n] = Rect(left, y, right - left, high)
+                if count == first_row:
+                    sheet.heads[n] = y - _HEAD * first_row - TITLE_GAP / 2
+                if count + 1 == len(lines):
                     sheet.feet.add(n)
+            number = bool(numeric) and numeric[column]
             _write(sheet, rect, item.text, number, heading=n == NO_ITEM, item=n)
-        y += high if count else _HEAD
-        if not count:
-            sheet.rule((sheet.left, y - 2), (right, y - 2), ink=Ink.EDGE)
-        elif count + 1 < len(lines) + turned:
-            sheet.rule((sheet.left, y), (right, y), ink=Ink.LINE, width=0.75)
+        y += _HEAD if head else high
+        if head:
+            sheet.rule((left, y - 2), (right, y - 2), ink=Ink.EDGE)
+        elif count + 1 < len(lines):
+            sheet.rule((left, y), (right, y), ink=Ink.LINE, width=0.75)
     return y + 2
 
 
@@ -90,14 +108,14 @@ def _widths(sheet: DrawingPage, lines: Sequence[_Line]) -> list[float]:
     return [max(wide(n, item.text) for n, item in column) for column in zip(*lines, strict=True)]
 
 
-def _narrowed(sheet: DrawingPage, widths: list[float]) -> list[float]:
+def _narrowed(widths: list[float], room: float) -> list[float]:
     """Return widths that fit; the widest columns are narrowed first."""
     low, high = 0.0, max(widths)
-    if sum(widths) <= sheet.room:
+    if sum(widths) <= room:
         return widths
     for _ in range(40):
         most = (low + high) / 2
-        low, high = (most, high) if sum(min(wide, most) for wide in widths) <= sheet.room else (low, most)
+        low, high = (most, high) if sum(min(wide, most) for wide in widths) <= room else (low, most)
     return [min(wide, low) for wide in widths]
 
 
@@ -187,7 +205,7 @@ def _grid(sheet: DrawingPage, figure: Cells) -> _Grid:
         gutter += sheet.measure(f"{figure.first + count:,}", SMALL, Face.SANS) + 8
     widest = max(wanted, _USUAL) if board or figure.columns else max(wanted, min(64.0, sheet.room / count))
     wide = min((sheet.room - gutter) / columns, widest)
-    height = min(max(wide, _NARROW), _BOARD_HEIGHT if sheet.columns == 1 else _CLOSE_BOARD) if board else _HEIGHT
+    height = min(max(wide, _NARROW), _CLOSE_BOARD if sheet.close else _BOARD_HEIGHT) if board else _HEIGHT
     return _Grid(sheet.left + gutter, columns, rows, wide, board, height)
 
 

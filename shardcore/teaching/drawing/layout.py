@@ -44,24 +44,26 @@ MEANINGS = {
 COMPUTED = "computed (not stored)"
 WHAT_IF = "What if"
 
-_BETWEEN, _CLOSE = 20.0, 14.0
-"""Distance between figures, and where there are several columns, in pixels."""
-_LINKED = 14.0
+_BETWEEN, _CLOSE = 20.0, 12.0
+"""Distance between figures in pixels, and in a close drawing."""
+_LINKED, _CLOSE_LINKED = 14.0, 8.0
 _ACROSS = 40.0
 """Height in pixels that arrows from one column to the other must save."""
 _CAPTION_WIDE = 720.0
 _SWATCH = 14.0
 
 
-def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = measured, *, columns: int = 1) -> Picture:
+def placed(
+    drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = measured, *, columns: int = 1, close: bool = False
+) -> Picture:
     """Place a drawing on a page of at least `LEAST_WIDTH` pixels; the height depends on the content."""
-    sheet = DrawingPage(max(width, LEAST_WIDTH), measure)
+    sheet, trial = (DrawingPage(max(width, LEAST_WIDTH), measure, close) for _ in range(2))
     figure_of = [n for n, figure in enumerate(drawing.figures) for _ in figure.items]
     number_of = {item.name: n for n, item in enumerate(drawing.items) if item.name}
     links = [(number_of[link.start], number_of[link.stop], link) for link in drawing.links]
     gaps = _gaps(links, figure_of)
     joined = links, figure_of, gaps
-    groups = _groups(drawing, DrawingPage(max(width, LEAST_WIDTH), measure), joined, columns)
+    groups = _groups(drawing, trial, joined, columns)
     column_of = [column for column, numbers in enumerate(groups) for _ in numbers]
     top = bottom = _heading(sheet, drawing)
     parts = [FigureExtent(top, top)] * len(drawing.figures)
@@ -72,7 +74,7 @@ def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = meas
         across = [ends for ends, (first, last) in zip(links, ends_in, strict=True) if first < last == column]
         draw_crossing(sheet, across, figure_of, parts)
     sheet.use_column(0, 1)
-    y = _foot(sheet, drawing, bottom - (_BETWEEN if len(groups) == 1 else _CLOSE) + 14)
+    y = _foot(sheet, drawing, bottom - (_CLOSE if close else _BETWEEN) + 14)
     return _picture(sheet, drawing, y)
 
 
@@ -92,8 +94,9 @@ def _stack(
     for n in numbers:
         bottom = _place(sheet, figures, n, y, joined)
         parts[n] = FigureExtent(y, bottom)
-        linked = _LINKED * (n != numbers[-1]) + TRACK * gaps[n] if gaps[n] else 0
-        y = bottom + (_BETWEEN if sheet.columns == 1 else _CLOSE) + linked
+        below = _CLOSE_LINKED if sheet.close else _LINKED
+        linked = below * (n != numbers[-1]) + TRACK * gaps[n] if gaps[n] else 0
+        y = bottom + (_CLOSE if sheet.close else _BETWEEN) + linked
     here = [ends for ends in links if {figure_of[ends[0]], figure_of[ends[1]]} <= set(numbers)]
     routes = [ends for ends in here if not _is_arc(sheet, ends, figure_of, figures)]
     draw_routes(sheet, routes, figure_of, parts)
@@ -116,7 +119,7 @@ def _groups(drawing: Drawing, page: DrawingPage, joined: _Links, columns: int) -
     ends = [0.0]
     for n in range(count):
         linked = _LINKED + TRACK * gaps[n] if gaps[n] else 0
-        ends.append(_place(page, drawing.figures, n, ends[-1], joined) + _CLOSE + linked)
+        ends.append(_place(page, drawing.figures, n, ends[-1], joined) + _BETWEEN + linked)
 
     def cost(groups: Sequence[range]) -> float:
         high = max(ends[group.stop] - ends[group.start] for group in groups)

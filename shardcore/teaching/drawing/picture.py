@@ -277,7 +277,7 @@ MARGIN = 18.0
 """Margin around the drawing in pixels, also used by arrows around figures."""
 LINE = 1.35
 """Line height, as a factor of the text size."""
-TITLE_GAP, _CLOSE_GAP = 11.0, 8.0
+TITLE_GAP, _CLOSE_GAP = 11.0, 6.0
 
 _APART = 1.0
 _EDGE = 4.0
@@ -291,9 +291,9 @@ class DrawingPage:
 
     width: float
     measure: Measure
+    close: bool = False
     left: float = field(init=False)
     right: float = field(init=False)
-    columns: int = field(init=False)
     links: list[tuple[int, int, Link]] = field(default_factory=list)
     bounds: dict[int, Rect] = field(default_factory=dict)
     rows: dict[int, Rect] = field(default_factory=dict)
@@ -311,7 +311,7 @@ class DrawingPage:
         self.use_column(0, 1)
 
     def use_column(self, number: int, count: int) -> None:
-        wide, self.columns = (self.width - MARGIN) / count, count
+        wide = (self.width - MARGIN) / count
         self.left = MARGIN + number * wide
         self.right = self.left + wide - MARGIN
 
@@ -397,7 +397,7 @@ class DrawingPage:
             x = (rect.right + 8) if rect is not None else self.left
             room = self.right - x
             self.write((x, top + height / 2), unit, size=SMALL, ink=Ink.MUTED, room=room)
-        return top + height + (TITLE_GAP if self.columns == 1 else _CLOSE_GAP)
+        return top + height + (_CLOSE_GAP if self.close else TITLE_GAP)
 
 
 def plain_box(rect: Rect, radius: float = 2.0) -> Box:

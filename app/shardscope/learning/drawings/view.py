@@ -233,7 +233,7 @@ class DrawingView(QGraphicsView):
         self.picture: Picture | None = None
         self.zoom = 1.0
         self.fits = False
-        self.least, self.readable, self.scrolled, self.most = ZOOMS[0], 1.0, 1.0, ZOOMS[-1]
+        self.readable, self.most = 1.0, ZOOMS[-1]
         self._drawing: Drawing | None = None
         self.fonts = Fonts()
         self._paper = Paper()
@@ -303,16 +303,13 @@ class DrawingView(QGraphicsView):
 
     def fitting(self, drawing: Drawing, room: QSize) -> tuple[Picture, float]:
         """Return the layout in which a drawing is readable in a room with the fewest shortened texts, and its scale."""
-        found = list[tuple[tuple[bool, bool, float, float], Picture]]()
+        found = list[tuple[float, float, Picture]]()
         for width, columns in _PAGES:
-            width = width or int(room.width() / self.readable)
-            picture = placed(drawing, width, self.fonts.measure, columns=columns)
-            wide, whole = room.width() / width, room.height() / picture.height
-            fits = min(wide, whole) >= self.least
-            scale = min(wide, whole if fits else self.scrolled, self.most)
-            worth = min(scale / self.readable, 1.0) - _COST * _lost(picture)
-            found.append(((fits, scale >= self.readable, worth, scale), picture))
-        (*_, scale), picture = max(found, key=lambda one: one[0])
+            width = width or max(int(room.width() / self.readable), LEAST_WIDTH)
+            picture = placed(drawing, width, self.fonts.measure, columns=columns, close=True)
+            scale = min(room.width() / width, room.height() / picture.height, self.most)
+            found.append((min(scale / self.readable, 1.0) - _COST * _lost(picture), scale, picture))
+        _, scale, picture = max(found, key=lambda one: one[:2])
         return picture, scale
 
     def _find_areas(self) -> None:
