@@ -12,7 +12,7 @@ from itertools import accumulate
 from pathlib import PurePath
 
 from shardcore.dataclasses import dataclass, replace
-from shardcore.model.drawing import Drawing, Item, Ruler, Table, Tone
+from shardcore.model.drawing import STEP, Drawing, Item, Ruler, Table, Tone
 from shardcore.model.node import Node
 from shardcore.model.section import Section
 from shardcore.model.span import Span
@@ -157,7 +157,8 @@ def _targets(stage: LessonStage, targets: Sequence[StepTarget]) -> tuple[Drawing
     sketches = [target for target in targets if target.kind is Show.DRAWING]
     drawing = _plain(drawing)
     if sketches:
-        drawing = replace(drawn(sketches[-1], stage.scene, steps[-1] if steps else 0), title="", caption="")
+        sketch = drawn(sketches[-1], stage.scene, steps[-1] if steps else 0)
+        drawing = _plain(sketch) if sketches[-1].name == STEP else replace(sketch, title="", caption="")
     if drawing is None and targets is stage.shown:
         drawing = _whole_drawing(stage.scene.shard)
     return drawing, spans

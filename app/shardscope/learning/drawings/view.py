@@ -206,7 +206,7 @@ def _lost(picture: Picture) -> int:
 
 
 _KEY = re.compile(r"[0-9a-f]{6,}…[0-9a-f]{3,}")
-_COST = 0.03
+_COST = 0.015
 """Share of the readable size that a shortened text costs."""
 
 
