@@ -196,7 +196,7 @@ DRAWINGS: dict[str, tuple[str, ...]] = {
     "entrance": (MDB, MDB_KEY),
     "records": ("xorb/chunks.xorb", "1"),
     "lanes": ("xorb/chunks.xorb", "1"),
-    "record": (SWH, SWH_KEY, "node=index/slot 3", "table=yes"),
+    "record": (SWH, SWH_KEY, "node=header"),
     "number": (SWH, SWH_KEY, "node=header/index_position"),
     "binary": (ODD, "", "node=chunks/[1]/Blosc header/flags"),
     "lz4": (ODD, "", "chunk=0", "stream=5", "sequence=5"),
