@@ -58,7 +58,7 @@ _LETTERS, _BYTES = 25, 26
 _ROWS, _WIDTH = 3, 16
 _RING = 0.045
 _LEAST = 15
-_SENTENCE, _LESS = 0.34, 0.22
+_SENTENCE, _LESS = 0.34, 0.16
 """Fraction of the screen height for the sentence and its choices, and above a drawing that needs the room."""
 
 _SLIDE = "slide"
@@ -401,21 +401,21 @@ class LectureScreen(QWidget):
 
     def _make_room(self) -> None:
         """Keep room for the bytes of all beats; a drawing that is not readable beside them takes it."""
-        slide, bytes_ = self.slide, self.bytes
-        if slide is None:
-            return
-        self._column.activate()
-        whole = self.drawing.viewport().size()
-        lower = QSize(0, bytes_.height() + self._column.spacing())
-        whole += lower if bytes_.sizePolicy().retainSizeWhenHidden() else QSize()
-        if self._measured != (slide, whole):
-            self._measured = slide, whole
-            self._crowded = not self._readable(slide, whole - lower)
-            if self._crowded and self._share == _SENTENCE and not self._readable(slide, whole):
-                self._share = _LESS
+        slide, bytes_, room = self.slide, self.bytes, self._room()
+        if slide is not None and self._measured != (slide, room):
+            lower = QSize(0, bytes_.height() + self._column.spacing())
+            kept = bytes_.sizePolicy().retainSizeWhenHidden()
+            self._crowded = not self._readable(slide, room if kept else room - lower)
+            keep_room(bytes_, keeps=not self._crowded and any((slide.spans, *(beat.spans for beat in slide.beats))))
+            bytes_.setVisible(self._has_bytes and not self._crowded)
+            while self._crowded and self._share > _LESS and not self._readable(slide, self._room()):
+                self._share -= 0.04
                 self._fit()
-        keep_room(bytes_, keeps=not self._crowded and any((slide.spans, *(beat.spans for beat in slide.beats))))
-        bytes_.setVisible(self._has_bytes and not self._crowded)
+            self._measured = slide, self._room()
+
+    def _room(self) -> QSize:
+        self._column.activate()
+        return self.drawing.viewport().size()
 
     def _readable(self, slide: Slide, room: QSize) -> bool:
         drawings = (slide.drawing, *(beat.drawing for beat in slide.beats))
@@ -504,7 +504,8 @@ class LectureScreen(QWidget):
             label.setFixedHeight(height)
             keep_room(label, keeps=height > 0)
         small = fonts.sized(self.font(), max(pixels * 0.55, 11.0), zoomed=False)
-        for widget in (self.counter, self.drawings.tabs, self.drawings.controls):
+        controls = self.drawings.controls
+        for widget in (self.counter, self.drawings.tabs, controls, *controls.findChildren(QWidget)):
             widget.setFont(small)
         self.drawing.most = size.height() / 330
         self.drawing.readable = size.height() * 24 / 1080 / NORMAL  # labels of 24 pixels on a screen of 1080
