@@ -263,10 +263,10 @@ def shown(window: MainWindow, picture: Picture) -> QWidget:
 
 
 def dialog(window: MainWindow, name: str) -> QDialog:
-    """Return an open dialog; the folder of the clone is left out of its paths."""
+    """Return an open dialog; the folders of the clone and of the user are left out of its paths."""
     found = window.findChild(QDialog, name)
     for line in found.findChildren(QLineEdit):
-        line.setText(line.text().removeprefix(f"{ROOT}/"))
+        line.setText(line.text().removeprefix(f"{ROOT}/").removeprefix(f"{Path.home()}/"))
     settle(window)
     return found
 

@@ -402,7 +402,7 @@ class LectureScreen(QWidget):
     def _make_room(self) -> None:
         """Keep room for the bytes of all beats; a drawing that is not readable beside them takes it."""
         slide, bytes_, room = self.slide, self.bytes, self._room()
-        if slide is not None and self._measured != (slide, room):
+        if slide is not None and self._stage is not None and self._measured != (slide, room):
             lower = QSize(0, bytes_.height() + self._column.spacing())
             kept = bytes_.sizePolicy().retainSizeWhenHidden()
             self._crowded = not self._readable(slide, room if kept else room - lower)
@@ -414,7 +414,8 @@ class LectureScreen(QWidget):
             self._measured = slide, self._room()
 
     def _room(self) -> QSize:
-        self._column.activate()
+        for layout in (self._column, self.drawings.layout()):
+            layout.activate()
         return self.drawing.viewport().size()
 
     def _readable(self, slide: Slide, room: QSize) -> bool:
@@ -483,6 +484,7 @@ class LectureScreen(QWidget):
         super().resizeEvent(event)
         self.overlay.setGeometry(self.rect())
         self._fit()
+        self._make_room()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -29,9 +29,7 @@ from shardcore.teaching.drawing.picture import (
 from shardcore.teaching.drawing.rulers import write_in
 
 _ROW, _CLOSE_ROW = 25.0, 19.0
-"""Height of a row in pixels, and in a close drawing."""
-_MOST_TURNED, _HIGH = 2, 15
-"""Most rows of a table that is turned, and most lines of one that is not halved."""
+_MOST_TURNED, _HIGH = 2, 15  # rows of a table that is turned, lines of one that is not halved
 _BESIDE, _HALF_WIDEST = 40.0, 190.0
 _HEAD = 22.0
 _PADDING = 10.0
@@ -67,7 +65,7 @@ def _place_lines(
     widths: Sequence[float],
     numeric: Sequence[bool],
 ) -> float:
-    """Place the lines of a table; `numeric` says which columns end at the right, and is empty for a turned table."""
+    # A turned table has no `numeric` columns, which end at the right.
     lefts = [left + sum(widths[:column]) for column in range(len(widths))]
     right, first_row = left + sum(widths), 1 if numeric else 0
     for count, line in enumerate(lines):

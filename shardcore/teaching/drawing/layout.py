@@ -45,10 +45,8 @@ COMPUTED = "computed (not stored)"
 WHAT_IF = "What if"
 
 _BETWEEN, _CLOSE = 20.0, 12.0
-"""Distance between figures in pixels, and in a close drawing."""
 _LINKED, _CLOSE_LINKED = 14.0, 8.0
-_ACROSS = 40.0
-"""Height in pixels that arrows from one column to the other must save."""
+_ACROSS = 40.0  # height in pixels that arrows from one column to the other must save
 _CAPTION_WIDE = 720.0
 _SWATCH = 14.0
 

@@ -227,10 +227,7 @@ def _wide(letter: str) -> float:
 
 
 def cut(text: str, room: float, size: int, face: Face, measure: Measure) -> str:
-    """Shorten a text to `room` pixels, keys and numbers in the middle; empty if fewer than two letters fit.
-
-    O(log n) measurements.
-    """
+    """Shorten a text to `room` pixels, keys and numbers in the middle; empty if fewer than two letters fit."""
     if not text or measure(text, size, face) <= room:
         return text
 
@@ -321,7 +318,6 @@ class DrawingPage:
 
     @property
     def edges(self) -> tuple[float, float]:
-        """Return the left and the right end of arrows in the current column."""
         return self.left - MARGIN + _EDGE, self.right + MARGIN - _EDGE
 
     def box(self, rect: Rect, item: Item, number: int, *, area: bool = True, radius: float = 3.0) -> None:

@@ -14,6 +14,7 @@ from shardcore.teaching.lessons.lesson_list import lessons, missions
 from shardcore.teaching.slides import lesson_slide
 from shardscope.shell.lecture import LectureScreen
 from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import settle
 
 LEAST = 23.9
 """Pixels of the smallest label; on a screen, 24."""
@@ -30,11 +31,12 @@ def heights(screen: LectureScreen) -> Iterator[tuple[int, int]]:
 def test_labels_are_readable_and_nothing_moves(lesson: Lesson, window: MainWindow) -> None:
     screen = window.start_lecture(full=False)
     screen.resize(1920, 1080)
+    settle(window, 20)
     view = screen.drawing
     for stage in lesson_stages(lesson):
         screen._sketches, screen._stage = tuple(stage.scene.shard.sketches(stage.scene.trace)), stage
         screen._show(stage.number, lesson_slide(stage))
-        QApplication.processEvents()
+        settle(window, 20)
         before = list(heights(screen))
         for beat in range(len(screen.slide.beats)):
             screen.beat = beat

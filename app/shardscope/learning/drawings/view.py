@@ -35,7 +35,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.dataclasses import dataclass
-from shardcore.model.drawing import Drawing, Table
+from shardcore.model.drawing import Cells, Drawing, Table
 from shardcore.teaching.drawing.layout import LEAST_WIDTH, placed
 from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect, Text
 from shardcore.teaching.drawing.svg import Colours, tip_of
@@ -200,12 +200,15 @@ _REACH = 4.0
 def _lost(picture: Picture) -> int:
     texts = [shape for shape in picture.shapes if isinstance(shape, Text) and not _KEY.fullmatch(shape.text)]
     written = {shape.item for shape in texts}
-    items = [(isinstance(figure, Table), item) for figure in picture.drawing.figures for item in figure.items]
-    empty = sum(cell and bool(item.text) and n not in written for n, (cell, item) in enumerate(items))
-    return empty + sum("…" in shape.text for shape in texts)
+    items = [(figure, item) for figure in picture.drawing.figures for item in figure.items]
+    empty = sum(isinstance(one, Table) and bool(item.text) and n not in written for n, (one, item) in enumerate(items))
+    rings = {n for n, (figure, _) in enumerate(items) if isinstance(figure, Cells) and figure.ring}
+    rows = {area.bounds.y for area in picture.areas if area.item in rings}
+    return empty + sum("…" in shape.text for shape in texts) + _BROKEN * max(len(rows) - 1, 0)
 
 
 _KEY = re.compile(r"[0-9a-f]{6,}…[0-9a-f]{3,}")
+_BROKEN = 8  # shortened texts that cost as much as a ring in two rows
 _COST = 0.015
 """Share of the readable size that a shortened text costs."""
 
