@@ -404,7 +404,7 @@ class LectureScreen(QWidget):
         slide, bytes_, room = self.slide, self.bytes, self._room()
         if slide is not None and self._stage is not None and self._measured != (slide, room):
             lower = QSize(0, bytes_.height() + self._column.spacing())
-            kept = bytes_.sizePolicy().retainSizeWhenHidden()
+            kept = not bytes_.isHidden() or bytes_.sizePolicy().retainSizeWhenHidden()
             self._crowded = not self._readable(slide, room if kept else room - lower)
             keep_room(bytes_, keeps=not self._crowded and any((slide.spans, *(beat.spans for beat in slide.beats))))
             bytes_.setVisible(self._has_bytes and not self._crowded)
@@ -414,8 +414,9 @@ class LectureScreen(QWidget):
             self._measured = slide, self._room()
 
     def _room(self) -> QSize:
-        for layout in (self._column, self.drawings.layout()):
-            layout.activate()
+        self._column.activate()
+        if (inside := self.drawings.layout()) is not None:
+            inside.activate()
         return self.drawing.viewport().size()
 
     def _readable(self, slide: Slide, room: QSize) -> bool:
