@@ -28,8 +28,8 @@ from shardscope.views.structure.tree import StructureTree
 from tests.remote.servers import RangeServer
 
 WIDTH, HEIGHT, TALL = 1440, 840, 920
-LOOKUP, ASKED = 2, 4
-"""Steps of the lesson: the one that looks the key up, and the one that is shown."""
+LOOKUP, ASKED = 0, 4
+"""Steps of the lesson, from 0: the one that looks the key up, and the one that is shown."""
 ROOT = Path(__file__).parents[1]
 SAMPLES = Path("resources/samples")
 """Relative, as pictures show it."""
@@ -38,6 +38,7 @@ SWH_KEY = "a1d4f7a74d5e156d6a3be2432c2767fc6cdc91ab95b833e0f015cf38715b7cda"
 MDB = "mdb/cache/b31c58f4afe1d61b870f2aea365c952c79fd311d1fe55c9f3bbebf30df872205.mdb"
 MDB_KEY = "5baaad9078484f22d44f82ba555ae5892233d94389ba132c81e6421fcd4e8c68"
 ELEMENT = "[24,40]"
+ODD = "bloscpack/odd.blp"
 MESH = "neuroglancer/segmentation/mesh/0.shard"
 
 
@@ -78,7 +79,6 @@ def in_lesson(window: MainWindow) -> QWidget:
         until(window, lambda: panel.player.stage is not None)
         settle(window)
     window.show_part("lessons")
-    window.hex.drawings.show("parking")
     return window
 
 
@@ -163,9 +163,7 @@ PICTURES = {
     "inspector": Picture("bloscpack/array.blp", "inspector", select=9),
     "trace": Picture("neuroglancer/worked", trace="9", step=4),
     "drawing": Picture(SWH, "drawing:parking", trace=SWH_KEY, step=9, height=TALL),
-    "drawing-dark": Picture(SWH, "drawing:parking", trace=SWH_KEY, step=9, height=TALL, theme="dark"),
     "preview": Picture(MESH, "preview", select=7288),
-    "preview-dark": Picture(MESH, "preview", select=7288, theme="dark"),
     "contents": Picture("des/contents.des", "preview", select=0x2000),
     "charts": Picture("bloscpack/array.blp", "charts", select=0x2F6),
     "check": Picture("swh/damaged.shard", select=4465, verify=Depth.CONTENT),
@@ -186,7 +184,7 @@ PICTURES = {
 }
 """By the name of the file."""
 
-DRAWINGS = {
+DRAWINGS: dict[str, tuple[str, ...]] = {
     "parking": (SWH, SWH_KEY),
     "displacement": (SWH, SWH_KEY),
     "bits": ("neuroglancer/worked", "9"),
@@ -198,8 +196,14 @@ DRAWINGS = {
     "entrance": (MDB, MDB_KEY),
     "records": ("xorb/chunks.xorb", "1"),
     "lanes": ("xorb/chunks.xorb", "1"),
+    "record": (SWH, SWH_KEY, "node=header"),
+    "number": (SWH, SWH_KEY, "node=header/index_position"),
+    "binary": (ODD, "", "node=chunks/[1]/Blosc header/flags"),
+    "lz4": (ODD, "", "chunk=0", "stream=5", "sequence=5"),
+    "bitshuffle": (ODD, "", "bit=48"),
+    "cell": ("neuroglancer/volume", "9"),
 }
-"""Sample and key of each drawing, light and dark."""
+"""Sample, key and values of controls of each drawing, light and dark."""
 
 
 def main(folder: str, *chosen: str) -> int:
@@ -208,9 +212,10 @@ def main(folder: str, *chosen: str) -> int:
     target = Path(folder).absolute()
     os.chdir(ROOT)
     target.mkdir(parents=True, exist_ok=True)
-    for name, (sample, key) in DRAWINGS.items():
+    for name, (sample, key, *values) in DRAWINGS.items():
         if not chosen or name in chosen:
-            drawing = ["draw", str(SAMPLES / sample), key, "--name", name, "--svg"]
+            which = [str(SAMPLES / sample), *filter(None, (key,)), "--name", name]
+            drawing = ["draw", *which, *(part for value in values for part in ("--set", value)), "--svg"]
             run([*drawing, str(target / f"{name}.svg")])
             run([*drawing, str(target / f"{name}-dark.svg"), "--dark"])
     qInstallMessageHandler(lambda kind, context, message: None)
@@ -258,10 +263,10 @@ def shown(window: MainWindow, picture: Picture) -> QWidget:
 
 
 def dialog(window: MainWindow, name: str) -> QDialog:
-    """Return an open dialog; the folder of the clone is left out of its paths."""
+    """Return an open dialog; the folders of the clone and of the user are left out of its paths."""
     found = window.findChild(QDialog, name)
     for line in found.findChildren(QLineEdit):
-        line.setText(line.text().removeprefix(f"{ROOT}/"))
+        line.setText(line.text().removeprefix(f"{ROOT}/").removeprefix(f"{Path.home()}/"))
     settle(window)
     return found
 

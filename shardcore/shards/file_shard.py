@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from functools import cache, partial
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,7 +151,7 @@ class FileShard(Shard):
             yield from islice(found, 1) if one else super().contents_of(columns.take([number]))
 
     def _read_together(self, columns: ObjectColumns, starts: I64, stops: I64) -> Iterator[bytes | ShardError]:
-        for some, stored in ranges_of(self.file.source, starts, stops):
+        for some, stored in range_batches(self.file.source, starts, stops):
             yield from self._decode_rows(columns.take(some), starts[some], stored)
 
     def _stored(self, columns: ObjectColumns) -> tuple[I64, I64]:
@@ -213,8 +213,13 @@ def _module(package: str, name: str) -> Any:
     return import_module(f"{package}.{name}") if find_spec(f"{package}.{name}") is not None else None
 
 
-def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[tuple[slice, list[bytes]]]:
-    """Yield the bytes of half-open ranges in their order; up to `BYTES_AT_ONCE` are read at once, neighbours as one."""
+def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[bytes]:
+    """Yield the bytes of half-open ranges in their order, read in batches."""
+    return chain.from_iterable(few for _, few in range_batches(source, starts, stops))
+
+
+def range_batches(source: Source, starts: I64, stops: I64) -> Iterator[tuple[slice, list[bytes]]]:
+    """Yield the bytes of half-open ranges in their order, with their positions; up to `BYTES_AT_ONCE` are read at once, neighbours as one."""
     for some in steps_by_sum(stops - starts, BYTES_AT_ONCE):
         order = some.start + np.argsort(starts[some], kind="stable")
         reach = np.maximum.accumulate(stops[order])

@@ -67,10 +67,10 @@ class RecordSketch(_NodeSketch):
         kids = self._scene.children(record)
         count = len(kids)
         row = _number_of(kids, path[inside]) if inside else 0
-        columns = 2 + min(len(_parts(kids[0])) or 1, _FIELDS) if count else 3
-        rows = window(count, row, min(_ROWS, _CELLS // columns, count))
+        of_rows = above or _is_table(record) or count > _CELLS // 3
+        columns = 2 + min(len(_parts(kids[0])) or 1, _FIELDS) if count and of_rows else 3
+        rows = window(count, row, min(_ROWS, _CELLS // columns) if of_rows else count)
         children = list(kids[rows.start : rows.stop])
-        of_rows = above or _is_table(record) or count > _ROWS
         at = row - rows.start if above else -1
         if not of_rows:
             at = next((number for number, kid in enumerate(children) if kid is path[-1]), -1)

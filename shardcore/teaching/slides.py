@@ -13,7 +13,7 @@ from pathlib import PurePath
 from string import ascii_lowercase
 
 from shardcore.dataclasses import dataclass, replace
-from shardcore.model.drawing import Drawing, Item, Ruler, Table, Tone
+from shardcore.model.drawing import STEP, Drawing, Item, Ruler, Table, Tone
 from shardcore.model.node import Node
 from shardcore.model.section import Section
 from shardcore.model.span import Span
@@ -148,7 +148,8 @@ def _targets(stage: LessonStage, targets: Sequence[StepTarget]) -> tuple[Drawing
     sketches = [target for target in targets if target.kind is Show.DRAWING]
     drawing = _plain(drawing)
     if sketches:
-        drawing = replace(drawn(sketches[-1], stage.scene), title="", caption="")
+        sketch = drawn(sketches[-1], stage.scene)
+        drawing = _plain(sketch) if sketches[-1].name == STEP else replace(sketch, title="", caption="")
     if drawing is None and targets is stage.shown:
         shard, whole = stage.scene.shard, StepContent("", "", (Span("", 0, 0),), (), (), ())
         drawing = Drawing("", (_children_table(shard.tree),))
@@ -159,6 +160,8 @@ def _targets(stage: LessonStage, targets: Sequence[StepTarget]) -> tuple[Drawing
 
 def _question(stage: LessonStage, question: Question) -> list[Beat]:
     choices = tuple(f"{letter}) {one.text}" for letter, one in zip(ascii_lowercase, question.choices, strict=False))
+    if question.kind is Answer.MENDED:
+        return [Beat(question.prompt, asks=True), Beat(stage.scene.prose(question.right))]
     given = solution(question, stage.scene)
     text = judged(question, given, stage.scene).text
     if question.kind is Answer.CHOICE:

@@ -11,13 +11,14 @@ from tests.hostile.running import Outcome, Runner
 MEGABYTES = 200.0
 ENDED_SECONDS = 600.0
 """After this time of the processor a command is ended: it would never end by itself."""
+_NODES = ("record", "number", "binary")
 DRAWINGS = {
-    "bloscpack": ("rulers", "block"),
-    "des": ("address",),
-    "mdb": ("ribbons", "cuts", "entrance"),
-    "neuroglancer": ("bits", "files"),
-    "swh": ("parking", "displacement"),
-    "xorb": ("records", "lanes"),
+    "bloscpack": ("rulers", "block", "lz4", "bitshuffle", *_NODES),
+    "des": ("address", *_NODES),
+    "mdb": ("ribbons", "cuts", "entrance", *_NODES),
+    "neuroglancer": ("bits", "files", "cell", *_NODES),
+    "swh": ("parking", "displacement", *_NODES),
+    "xorb": ("records", "lanes", *_NODES),
 }
 """What is drawn of each format; where a file has it not, the command says so."""
 _CONVERTED = (("converted",), ("planned", "--plan"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -59,8 +58,8 @@ _LETTERS, _BYTES = 25, 26
 _ROWS, _WIDTH = 3, 16
 _RING = 0.045
 _LEAST = 15
-_SENTENCE = 0.34
-"""Fraction of the screen height for the sentence and its choices."""
+_SENTENCE, _LESS = 0.34, 0.16
+"""Fraction of the screen height for the sentence and its choices, and above a drawing that needs the room."""
 
 _SLIDE = "slide"
 """Name of the tab with the drawing of the slide."""
@@ -78,8 +77,6 @@ _KEYS: Mapping[str, tuple[str, tuple[str, ...], _Act]] = MappingProxyType(
         "blank": ("Lecture: blank screen", ("B", "."), lambda screen: screen.overlay.toggle("blank")),
         "ring": ("Lecture: pointer ring", ("L",), lambda screen: screen.overlay.toggle("ring")),
         "dark": ("Lecture: dark room", ("D",), lambda screen: screen.toggle_dark()),
-        "up": ("Lecture: scroll drawing up", ("Up",), lambda screen: screen.scroll_drawing(-1)),
-        "down": ("Lecture: scroll drawing down", ("Down",), lambda screen: screen.scroll_drawing(1)),
         "leave": ("Lecture: leave", ("Esc", "F11"), lambda screen: screen.close()),
     }
 )
@@ -159,6 +156,8 @@ class LectureScreen(QWidget):
         self.at, self.beat = 0, 0
         self._from_end = self._hidden_cursor = self._crowded = self._has_bytes = False
         self._drawn: Drawing | None = None
+        self._measured: tuple[Slide | None, QSize] = None, QSize()
+        self._share = _SENTENCE
         self._pending: Callable[[tuple[Slide, ...]], object] = len
         self._front = _SLIDE
         self._reached: tuple[int | None, str] = None, ""
@@ -180,6 +179,7 @@ class LectureScreen(QWidget):
             widget.installEventFilter(self)
 
     def _build(self) -> None:
+        from shardscope.learning.drawings.paint import Fonts
         from shardscope.learning.drawings.panel import DrawingPanel
 
         self.sentence = made(Prose(), "lectureSentence", accessibleName=self.tr("Explanation"))
@@ -189,13 +189,13 @@ class LectureScreen(QWidget):
         self.drawings = DrawingPanel(self._session, self)
         self.drawings.tabs.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.drawing = self.drawings.view
-        self.drawing.fits = True
+        self.drawing.fits, self.drawing.fonts = True, Fonts(NORMAL)
         self.drawing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.bytes, hidden = made(HexView(self._pages, self), "lectureBytes"), Qt.ScrollBarPolicy.ScrollBarAlwaysOff
-        made(self.bytes, verticalScrollBarPolicy=hidden, horizontalScrollBarPolicy=hidden)
         self.bytes.set_column(False)
         self.bytes.state.set_row_width(_WIDTH)
         for view in (self.drawing, self.bytes):
+            made(view, verticalScrollBarPolicy=hidden, horizontalScrollBarPolicy=hidden)
             view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its keys are those of the lecture
         self.counter = plain_label(name="lectureCounter")
         column = self.sentence, self.choices, (self.drawings, 1), 0, self.bytes, self.counter
@@ -300,6 +300,8 @@ class LectureScreen(QWidget):
     def _show(self, at: int, slide: Slide) -> None:
         self.at, self.slide = at, slide
         self.beat = len(slide.beats) - 1 if self._from_end else 0
+        self._share = _SENTENCE
+        self._fit()
         self._refresh()
 
     # --- keys ---
@@ -353,10 +355,6 @@ class LectureScreen(QWidget):
         self._settings.play_speed = playback.speed()
         self._show_counter()
 
-    def scroll_drawing(self, steps: int) -> None:
-        bar = self.drawing.verticalScrollBar()
-        bar.setValue(bar.value() + steps * bar.pageStep() // 3)
-
     def toggle_dark(self) -> None:
         self._settings.lecture_dark = not self._settings.lecture_dark
         self._apply_style()
@@ -374,8 +372,10 @@ class LectureScreen(QWidget):
         beat, own = so_far[0], next((one.drawing for one in so_far if one.drawing is not None), None)
         stage = next((one.stage for one in so_far if one.stage is not None), None)
         self._reached = (stage if own is None else None), beat.item
+        self.sentence.set_text(beat.text)
+        self.choices.set_text("\n\n".join(beat.choices))
         self._show_drawing(slide, own)
-        self._fit()
+        self._make_room()
         self._show_bytes(next((one.spans for one in so_far if one.spans), slide.spans))
         self._show_counter()
 
@@ -400,15 +400,28 @@ class LectureScreen(QWidget):
             self.drawings.show_sketches((StaticSketch(_SLIDE, slide.title, drawing), *self._sketches), _SLIDE)
 
     def _make_room(self) -> None:
-        """Hide the bytes if a drawing of the lesson has no readable labels beside them."""
+        """Keep room for the bytes of all beats; a drawing that is not readable beside them takes it."""
+        slide, bytes_, room = self.slide, self.bytes, self._room()
+        if slide is not None and self._stage is not None and self._measured != (slide, room):
+            lower = QSize(0, bytes_.height() + self._column.spacing())
+            kept = not bytes_.isHidden() or bytes_.sizePolicy().retainSizeWhenHidden()
+            self._crowded = not self._readable(slide, room if kept else room - lower)
+            keep_room(bytes_, keeps=not self._crowded and any((slide.spans, *(beat.spans for beat in slide.beats))))
+            bytes_.setVisible(self._has_bytes and not self._crowded)
+            while self._crowded and self._share > _LESS and not self._readable(slide, self._room()):
+                self._share -= 0.04
+                self._fit()
+            self._measured = slide, self._room()
+
+    def _room(self) -> QSize:
         self._column.activate()
-        room, drawing = self.drawing.viewport().size(), self.drawings.drawing
-        beside = room - QSize(0, 0 if self.bytes.isVisible() else self.bytes.height() + self._column.spacing())
-        own = self._stage is not None and any(one.kind is Show.DRAWING for one in self._stage.shown)
-        if self.drawings.name == self._front:
-            scale = self.drawing.fitting(drawing, beside)[1] if own and drawing is not None else math.inf
-            self._crowded = scale < self.drawing.readable
-        self.bytes.setVisible(self._has_bytes and not self._crowded)
+        if (inside := self.drawings.layout()) is not None:
+            inside.activate()
+        return self.drawing.viewport().size()
+
+    def _readable(self, slide: Slide, room: QSize) -> bool:
+        drawings = (slide.drawing, *(beat.drawing for beat in slide.beats))
+        return all(one is None or self.drawing.fitting(one, room)[1] >= self.drawing.readable for one in drawings)
 
     def _reach(self) -> None:
         """Show the drawing up to the stage of the beat, and highlight the item that it is about."""
@@ -472,6 +485,7 @@ class LectureScreen(QWidget):
         super().resizeEvent(event)
         self.overlay.setGeometry(self.rect())
         self._fit()
+        self._make_room()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -484,7 +498,7 @@ class LectureScreen(QWidget):
         self._column.setContentsMargins(edge, edge, edge, edge // 2)
         self._column.setSpacing(edge // 2)
         pixels = size.height() / _LETTERS * fonts.zoom()
-        room = QSize(max(size.width() - 2 * edge, 1), round(size.height() * _SENTENCE))
+        room = QSize(max(size.width() - 2 * edge, 1), round(size.height() * self._share))
         while (
             (heights := self._text_heights(pixels, room.width())) and sum(heights) > room.height() and pixels > _LEAST
         ):
@@ -493,11 +507,11 @@ class LectureScreen(QWidget):
             label.setFixedHeight(height)
             keep_room(label, keeps=height > 0)
         small = fonts.sized(self.font(), max(pixels * 0.55, 11.0), zoomed=False)
-        for widget in (self.counter, self.drawings.tabs, self.drawings.controls):
+        controls = self.drawings.controls
+        for widget in (self.counter, self.drawings.tabs, controls, *controls.findChildren(QWidget)):
             widget.setFont(small)
-        drawing, high = self.drawing, size.height()
-        drawing.least, drawing.scrolled, drawing.most = high / 1000, high / 750, high / 330
-        drawing.readable = high * 24 / 1080 / NORMAL  # labels of 24 pixels on a screen of 1080
+        self.drawing.most = size.height() / 330
+        self.drawing.readable = size.height() * 24 / 1080 / NORMAL  # labels of 24 pixels on a screen of 1080
         state = self.bytes.state
         state.set_zoom(size.height() / _BYTES / fonts.NORMAL)
         # The grid has whole pixels, so that its width does not follow the zoom exactly.
@@ -513,12 +527,7 @@ class LectureScreen(QWidget):
             (self.choices, 0.8, ["\n\n".join(beat.choices) for beat in beats]),
         ):
             label.setFont(fonts.sized(self.font(), pixels * share, zoomed=False))
-            label.setMinimumHeight(0)  # else a label is never lower than it was before
-            most = 0
-            for text in (*texts, *texts[self.beat : self.beat + 1]):  # the last one stays
-                label.set_text(text)
-                most = max(most, label.heightForWidth(width) if text else 0)
-            heights.append(most)
+            heights.append(max((label.height_of(text, width) for text in texts), default=0))
         return heights
 
     # --- the pointer ---

@@ -251,7 +251,7 @@ class NeuroglancerFile:
         wanted = rows[entries.inside[rows]]
         wanted = wanted[np.argsort(entries.starts[wanted], kind="stable")]
         starts, stops = _places(entries, wanted)
-        stored = chain.from_iterable(few for _, few in ranges_of(self.source, starts, stops))
+        stored = ranges_of(self.source, starts, stops)
         for a, b in _batches(stops - starts):
             yield from zip(
                 wanted[a:b].tolist(), self._decompressed(islice(stored, b - a), starts[a:b], stops[a:b]), strict=True

@@ -331,7 +331,7 @@ def walk_strip(file: DesFile, row: int | None) -> tuple[Ruler, tuple[Link, ...],
         Link(a, b, grouped_digits(number) if number else "", Tone.KEY)
         for (a, b), number in zip(pairwise(ends), counts, strict=False)
     ]
-    title = f"The entries, walked one after the other: entry {last}" if row is not None else "All entries, walked"
+    title = f"The walk to entry {last}" if row is not None else "All entries, walked"
     return Ruler(title, start, max(stop, start + 1), tuple(items), "bytes"), tuple(links), count - len(shown)
 
 
@@ -434,7 +434,7 @@ def bits_figure(uid: str, route: Route, *, grip: bool = False) -> Bits:
     handle = "n_bits" if grip else ""
     low = Item(f"shard number {route.number}", (), 0, route.n_bits, NUMBER, doc, "low", here=True, handle=handle)
     what = "The number" if route.rule == "digits" else "The CRC-32"
-    return Bits(f"{what} in bits: the low {route.n_bits} are the shard number", width, number, (low,))
+    return Bits(f"{what}, and its low {route.n_bits} bits", width, number, (low,))
 
 
 def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tuple[Cells, int]:
@@ -455,7 +455,7 @@ def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tu
     tone = Tone.MISS if known and not files else Tone.HIT
     items.append(Item(text, at=route.number, tone=tone, doc=doc, name="shard", here=True))
     names = tuple(f"{row * COLUMNS + first >> 4:X}" for row in range(-(-len(shown) // COLUMNS)))
-    title = f"{grouped_digits(count)} shard numbers" + (", with the number of files of each" if known else "")
+    title = f"{grouped_digits(count)} shard numbers" + (", files of each" if known else "")
     if count > len(shown):
         title += f": {shown.start:0{width}X} to {shown.stop - 1:0{width}X}"
     rows, columns = names if len(names) > 1 else (), tuple(_DIGITS)
@@ -484,8 +484,8 @@ def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = Tr
         (
             Item("comes from", tone=Tone.FAINT),
             Item("created_at"),
-            Item("the low bits of the uid"),
-            Item("a new part when one is full"),
+            Item("low bits of the uid"),
+            Item("next when full"),
         ),
     ]
     if own is not None:
@@ -495,7 +495,7 @@ def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = Tr
         docs = ["Equal in the name of this file." if good else "Differs from the name of this file." for good in agrees]
         cells = (Item(text, tone=tone, doc=doc) for text, tone, doc in zip(texts, tones, docs, strict=True))
         rows.append((Item("this file", tone=Tone.FAINT), *cells))
-    return Table(f"The file name, part by part: {pieces}", ("", "date", "number", "part"), tuple(rows))
+    return Table(f"The file name {pieces}", ("", "date", "number", "part"), tuple(rows))
 
 
 def differing(names: Sequence[str]) -> list[str]:

@@ -41,6 +41,31 @@ def draw_routes(
         _words(sheet, way, link)
 
 
+def draw_crossing(
+    sheet: DrawingPage,
+    links: Sequence[tuple[int, int, Link]],
+    figure_of: Sequence[int],
+    edges: tuple[list[float], list[float]],
+) -> None:
+    """Draw arrows between two columns, in the gap on the left; `edges` has tops and bottoms of figures."""
+    for track, (start, stop, link) in enumerate(links):
+        if start not in sheet.bounds or stop not in sheet.bounds:
+            continue
+        left, right = sorted((start, stop), key=figure_of.__getitem__)
+        box, row, x = sheet.bounds[left], sheet.rows.get(left), sheet.left - _ASIDE - TRACK / 2 * (track % 3 - 1)
+        if row is not None:
+            points = [(row.right + 1, row.middle[1]), (x, row.middle[1])]
+        else:
+            y = edges[1][figure_of[left]] + _UNDER + TRACK * track
+            entry = _leave(sheet, box, box.bottom, y, x)
+            points = [(entry, box.bottom + 1), (entry, y), (x, y)]
+        y = edges[0][figure_of[right]] - _UNDER
+        points = _without_stops([*points, (x, y), *_arrive(sheet, right, y, x, track)])
+        way = points if left == start else points[::-1]
+        sheet.lines.append(_path(way, link))
+        _words(sheet, way, link)
+
+
 def _route(
     sheet: DrawingPage,
     upper: int,
@@ -72,7 +97,7 @@ def _away(sheet: DrawingPage, item: int, y: float, towards: float, track: int) -
     if row is None or item in sheet.feet:
         x = _leave(sheet, box, box.bottom, y, towards)
         return [(x, box.bottom + 1)]
-    x = min(row.right + _ASIDE + _NEXT * track, sheet.width - 3)
+    x = min(row.right + _ASIDE + _NEXT * track, sheet.edges[1] - 3)
     return [(row.right + 1, row.middle[1]), (x, row.middle[1])]
 
 
@@ -83,11 +108,11 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
         if down is not None:
             return down
     if row is not None and (box.x <= row.x + 2 or x < row.middle[0]):
-        at = max(row.x - _ASIDE - _NEXT * track, 3.0)
+        at = max(row.x - _ASIDE - _NEXT * track, sheet.edges[0] + 3)
         return [(at, y), (at, row.middle[1]), (row.x - 1, row.middle[1])]
     if row is not None:
-        at = min(row.right + _ASIDE + _NEXT * track, sheet.width - 3)
-        at = _clear(sheet, y, row.middle[1], at, (at, sheet.width - 3), _ROOM)
+        at = min(row.right + _ASIDE + _NEXT * track, sheet.edges[1] - 3)
+        at = _clear(sheet, y, row.middle[1], at, (at, sheet.edges[1] - 3), _ROOM)
         return [(at, y), (at, row.middle[1]), (row.right + 2, row.middle[1])]
     box = _name_of(sheet, item) or box
     entry = _leave(sheet, box, y, box.y, x)
@@ -98,7 +123,7 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
     if box.x - sheet.left < 1:
         side = sheet.left - _ASIDE - _NEXT * min(track, 1)
         return [(side, y), (side, box.middle[1]), (box.x - 2, box.middle[1])]
-    clear = _clear(sheet, y, box.y, entry, (2.0, sheet.width - 2), _ROOM)
+    clear = _clear(sheet, y, box.y, entry, sheet.edges, _ROOM)
     if (under := _under_title(sheet, (clear, entry), y, box)) is not None:
         entry, low = under
         return [(clear, y), (clear, low), (entry, low), (entry, box.y - 2)]
@@ -144,13 +169,13 @@ def _under_heading(sheet: DrawingPage, item: int, y: float, x: float) -> list[Po
         return None
     if not _meets(sheet, entry, y, low):
         return [(entry, y), (entry, box.y - 1)]
-    clear = _clear(sheet, y, low, entry, (2.0, sheet.width - 2), _ROOM)
+    clear = _clear(sheet, y, low, entry, sheet.edges, _ROOM)
     return [(clear, y), (clear, low), (entry, low), (entry, box.y - 1)]
 
 
 def _within_table(sheet: DrawingPage, upper: int, lower: int, tracks: list[int], figure: int) -> list[Point]:
     a, b = sheet.rows[upper], sheet.rows[lower]
-    x = min(a.right + _ASIDE + _NEXT * (tracks[figure] + 1), sheet.width - 3)
+    x = min(a.right + _ASIDE + _NEXT * (tracks[figure] + 1), sheet.edges[1] - 3)
     return [(a.right + 1, a.middle[1]), (x, a.middle[1]), (x, b.middle[1]), (b.right + 2, b.middle[1])]
 
 
@@ -166,7 +191,7 @@ def _past(sheet: DrawingPage, y0: float, y1: float, x: float) -> float:
     boxes = [box.rect for box in sheet.boxes if box.rect.y < y1 and y0 < box.rect.bottom]
     texts = [text.rect for text in sheet.texts if text.rect.y < y1 and y0 < text.rect.bottom]
     rows = [row for row in sheet.rows.values() if row.y < y1 and y0 < row.bottom]
-    return _nearest([*boxes, *texts, *rows], x, (4.0, sheet.width - 4))
+    return _nearest([*boxes, *texts, *rows], x, sheet.edges)
 
 
 def _leave(sheet: DrawingPage, box: Rect, y0: float, y1: float, towards: float) -> float:
@@ -264,7 +289,6 @@ _RISE_TOLD = 17.0
 _MOST_LEVELS = 8
 _WORDS = 16.0
 _ARC_ASIDE = 3.0
-_EDGE = 4.0
 _PLACES = ((0.5, -8), (0.5, 9), *((share, down) for share in (0.4, 0.6, 0.3, 0.7) for down in (-8, 10)))
 """Positions tried for the text of an arc: fraction of its width, pixels below its top."""
 _BEYOND = 1e9
@@ -353,7 +377,7 @@ def _arc(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float)
 
 def _arc_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float) -> None:
     x0, x1 = start.middle[0] + min(_ARC_ASIDE, start.w / 4), stop.middle[0] - min(_ARC_ASIDE, stop.w / 4)
-    top, left, right = min(start.y, stop.y) - height, _EDGE, sheet.width - _EDGE
+    top, (left, right) = min(start.y, stop.y) - height, sheet.edges
     out, back = right - x0, x1 - left
     leaves = Move((right, top), ((x0 + out * 0.1, top), (x0 + out * 0.5, top)))
     comes = Move((x1, stop.y - 2), ((x1 - back * 0.5, top), (x1 - back * 0.1, top)))
@@ -364,7 +388,7 @@ def _arc_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height:
 def _text_places_around(
     sheet: DrawingPage, start: Rect, stop: Rect, height: float, wide: float
 ) -> Iterator[tuple[float, float]]:
-    y, left, right = min(start.y, stop.y) - height - 8, _EDGE + 2, sheet.width - _EDGE - 2 - wide
+    y, left, right = min(start.y, stop.y) - height - 8, sheet.edges[0] + 2, sheet.edges[1] - 2 - wide
     for x in (right, left, left + (stop.x - left) / 2, start.right):
         if left <= x <= right:
             yield x + wide / 2, y

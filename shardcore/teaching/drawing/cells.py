@@ -9,6 +9,7 @@ from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import Bits, Cells, Item, Table, Tone
 from shardcore.teaching.drawing.arrows import arcs_of
 from shardcore.teaching.drawing.picture import (
+    NO_ITEM,
     NORMAL,
     SMALL,
     TITLE_GAP,
@@ -26,7 +27,9 @@ from shardcore.teaching.drawing.picture import (
 )
 from shardcore.teaching.drawing.rulers import LANE, NameRequest, in_lanes, lanes_of, write_names
 
-_ROW = 25.0
+_ROW, _CLOSE_ROW = 25.0, 19.0
+_MOST_TURNED, _HIGH = 2, 15  # rows of a table that is turned, lines of one that is not halved
+_BESIDE, _HALF_WIDEST = 40.0, 190.0
 _HEAD = 22.0
 _PADDING = 10.0
 _LEAST = 28.0
@@ -34,51 +37,82 @@ _WIDEST_COLUMN = 420.0
 
 
 def place_table(sheet: DrawingPage, figure: Table, first: int, top: float) -> float:
+    """Place a table; a wide one with few rows is turned, headings beside values, and a high one is halved."""
     y = sheet.title(top, figure.title)
     if not figure.headings:
         return y
-    widths = _widths(sheet, figure)
-    lefts = [sheet.left + sum(widths[:column]) for column in range(len(widths))]
-    right = sheet.left + sum(widths)
-    numeric = [_numeric(figure, column) for column in range(len(widths))]
-    for left, wide, heading, number in zip(lefts, widths, figure.headings, numeric, strict=True):
-        _write(sheet, Rect(left, y, wide, _HEAD - 4), heading, number, heading=True)
-    y += _HEAD
-    sheet.rule((sheet.left, y - 2), (right, y - 2), ink=Ink.EDGE)
-    n = first
-    for count, row in enumerate(figure.rows):
-        for left, wide, item, number in zip(lefts, widths, row, numeric, strict=True):
-            rect = Rect(left, y, wide, _ROW)
-            if item.tone is not Tone.PLAIN or item.here or item.computed:
-                sheet.box(Rect(left + 1, y + 2, wide - 2, _ROW - 4), item, n)
-            else:
-                sheet.area(rect, n)
-            sheet.rows[n] = Rect(sheet.left, y, right - sheet.left, _ROW)
-            if count == 0:
-                sheet.heads[n] = y - _HEAD - TITLE_GAP / 2
-            if count + 1 == len(figure.rows):
-                sheet.feet.add(n)
-            _write(sheet, rect, item.text, number, item=n)
-            n += 1
-        y += _ROW
-        if count + 1 < len(figure.rows):
-            sheet.rule((sheet.left, y), (right, y), ink=Ink.LINE, width=0.75)
+    numbered = enumerate(figure.items, first)
+    names = [(NO_ITEM, Item(heading)) for heading in figure.headings]
+    lines = [names, *([next(numbered) for _ in row] for row in figure.rows)]
+    widths, numeric = _widths(sheet, lines), [_numeric(figure, column) for column in range(len(names))]
+    if sum(widths) > sheet.room and len(figure.rows) <= _MOST_TURNED:
+        turned = [list(line) for line in zip(*lines, strict=True)]
+        return _place_lines(sheet, turned, sheet.left, y, _narrowed(_widths(sheet, turned), sheet.room), [])
+    parts, half = [lines], len(lines) // 2 + 1
+    if len(lines) > _HIGH and 2 * sum(min(wide, _HALF_WIDEST) for wide in widths) + _BESIDE <= sheet.room:
+        parts = [lines[:half], [names, *lines[half:]]]
+    widths = _narrowed(widths, (sheet.room - _BESIDE * (len(parts) - 1)) / len(parts))
+    beside = sum(widths) + _BESIDE
+    return max(_place_lines(sheet, part, sheet.left + n * beside, y, widths, numeric) for n, part in enumerate(parts))
+
+
+def _place_lines(
+    sheet: DrawingPage,
+    lines: Sequence[_Line],
+    left: float,
+    y: float,
+    widths: Sequence[float],
+    numeric: Sequence[bool],
+) -> float:
+    # A turned table has no `numeric` columns, which end at the right.
+    lefts = [left + sum(widths[:column]) for column in range(len(widths))]
+    right, first_row = left + sum(widths), 1 if numeric else 0
+    for count, line in enumerate(lines):
+        head = count < first_row
+        high = _HEAD - 4 if head else _CLOSE_ROW if sheet.close else _ROW
+        for column, (x, wide, (n, item)) in enumerate(zip(lefts, widths, line, strict=True)):
+            rect = Rect(x, y, wide, high)
+            if n != NO_ITEM:
+                if item.tone is not Tone.PLAIN or item.here or item.computed:
+                    sheet.box(Rect(x + 1, y + 2, wide - 2, high - 4), item, n)
+                else:
+                    sheet.area(rect, n)
+                sheet.rows[n] = Rect(left, y, right - left, high)
+                if count == first_row:
+                    sheet.heads[n] = y - _HEAD * first_row - TITLE_GAP / 2
+                if count + 1 == len(lines):
+                    sheet.feet.add(n)
+            number = bool(numeric) and numeric[column]
+            _write(sheet, rect, item.text, number, heading=n == NO_ITEM, item=n)
+        y += _HEAD if head else high
+        if head:
+            sheet.rule((left, y - 2), (right, y - 2), ink=Ink.EDGE)
+        elif count + 1 < len(lines):
+            sheet.rule((left, y), (right, y), ink=Ink.LINE, width=0.75)
     return y + 2
 
 
-def _widths(sheet: DrawingPage, figure: Table) -> list[float]:
-    """Return the widths of the columns in pixels; if they do not fit, the widest are narrowed first."""
-    widths = []
-    for column, heading in enumerate(figure.headings):
-        texts = [sheet.measure(row[column].text, NORMAL, face_of(row[column].text)) for row in figure.rows]
-        widest = max([sheet.measure(heading, SMALL, Face.SANS), *texts])
-        widths.append(min(max(widest + 2 * _PADDING + 2, _LEAST), _WIDEST_COLUMN))
+_Line = Sequence[tuple[int, Item]]
+
+
+def _widths(sheet: DrawingPage, lines: Sequence[_Line]) -> list[float]:
+    """Return the widths of the columns in pixels."""
+
+    def wide(n: int, text: str) -> float:
+        size, face = (SMALL, Face.SANS) if n == NO_ITEM else (NORMAL, face_of(text))
+        return min(max(sheet.measure(text, size, face) + 2 * _PADDING + 2, _LEAST), _WIDEST_COLUMN)
+
+    return [max(wide(n, item.text) for n, item in column) for column in zip(*lines, strict=True)]
+
+
+def _narrowed(widths: list[float], room: float) -> list[float]:
+    """Return widths that fit; the widest columns are narrowed first."""
     low, high = 0.0, max(widths)
-    if sum(widths) <= sheet.room:
+    if sum(widths) <= room:
         return widths
     for _ in range(40):
         most = (low + high) / 2
-        low, high = (most, high) if sum(min(wide, most) for wide in widths) <= sheet.room else (low, most)
+        low, high = (most, high) if sum(min(wide, most) for wide in widths) <= room else (low, most)
     return [min(wide, low) for wide in widths]
 
 
@@ -99,7 +133,7 @@ def _write(sheet: DrawingPage, rect: Rect, text: str, number: bool, *, heading: 
 
 
 _HEIGHT = 28.0
-_BOARD_HEIGHT = 20.0
+_BOARD_HEIGHT, _CLOSE_BOARD = 20.0, 17.0
 _GAP = 2.0
 _WIDEST = 120.0
 _NARROW = 12.0
@@ -119,13 +153,10 @@ class _Grid:
     rows: int
     wide: float
     board: bool
+    height: float
 
     def x(self, cell: int) -> float:
         return self.left + cell % self.columns * self.wide
-
-    @property
-    def height(self) -> float:
-        return min(max(self.wide, _NARROW), _BOARD_HEIGHT) if self.board else _HEIGHT
 
 
 def place_cells(sheet: DrawingPage, figure: Cells, first: int, top: float) -> float:
@@ -170,7 +201,9 @@ def _grid(sheet: DrawingPage, figure: Cells) -> _Grid:
     if board and figure.numbered and not figure.row_names:
         gutter += sheet.measure(f"{figure.first + count:,}", SMALL, Face.SANS) + 8
     widest = max(wanted, _USUAL) if board or figure.columns else max(wanted, min(64.0, sheet.room / count))
-    return _Grid(sheet.left + gutter, columns, rows, min((sheet.room - gutter) / columns, widest), board)
+    wide = min((sheet.room - gutter) / columns, widest)
+    height = min(max(wide, _NARROW), _CLOSE_BOARD if sheet.close else _BOARD_HEIGHT) if board else _HEIGHT
+    return _Grid(sheet.left + gutter, columns, rows, wide, board, height)
 
 
 def _round(columns: int, count: int) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import combinations, pairwise
 from typing import Any, TypeAlias
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Link, Ribbon, Ruler, Table, Tone
 from shardcore.shards.trace import COMPUTED
-from shardcore.teaching.drawing.arrows import TRACK, draw_routes
+from shardcore.teaching.drawing.arrows import TRACK, draw_crossing, draw_routes
 from shardcore.teaching.drawing.cells import place_bits, place_cells, place_table
 from shardcore.teaching.drawing.picture import (
     LARGE,
@@ -42,27 +43,35 @@ MEANINGS = {
 }
 WHAT_IF = "What if"
 
-_BETWEEN = 20.0
-_LINKED = 14.0
+_BETWEEN, _CLOSE = 20.0, 12.0
+_LINKED, _CLOSE_LINKED = 14.0, 8.0
+_ACROSS = 40.0  # height in pixels that arrows from one column to the other must save
 _CAPTION_WIDE = 720.0
 _SWATCH = 14.0
 
 
-def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = measured, *, columns: int = 1) -> Picture:
+def placed(
+    drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = measured, *, columns: int = 1, close: bool = False
+) -> Picture:
     """Place a drawing on a page of at least `LEAST_WIDTH` pixels; the height depends on the content."""
-    sheet = DrawingPage(max(width, LEAST_WIDTH), measure)
+    sheet, trial = (DrawingPage(max(width, LEAST_WIDTH), measure, close) for _ in range(2))
     figure_of = [n for n, figure in enumerate(drawing.figures) for _ in figure.items]
     number_of = {item.name: n for n, item in enumerate(drawing.items) if item.name}
     links = [(number_of[link.start], number_of[link.stop], link) for link in drawing.links]
     gaps = _gaps(links, figure_of)
-    split = _split(drawing, width, measure, gaps) if columns > 1 else len(drawing.figures)
+    joined = links, figure_of, gaps
+    groups = _groups(drawing, trial, joined, columns)
+    column_of = [column for column, numbers in enumerate(groups) for _ in numbers]
     top = bottom = _heading(sheet, drawing)
-    for column, numbers in enumerate((range(split), range(split, len(drawing.figures)))):
-        if numbers:
-            sheet.use_column(column, 1 if split == len(drawing.figures) else 2)
-            bottom = max(bottom, _stack(sheet, drawing.figures, numbers, top, (links, figure_of, gaps)))
+    edges = [top] * len(drawing.figures), [top] * len(drawing.figures)
+    for column, numbers in enumerate(groups):
+        sheet.use_column(column, len(groups))
+        bottom = max(bottom, _stack(sheet, drawing.figures, numbers, top, joined, edges))
+        ends_in = [sorted(column_of[figure_of[end]] for end in ends[:2]) for ends in links]
+        across = [ends for ends, (first, last) in zip(links, ends_in, strict=True) if first < last == column]
+        draw_crossing(sheet, across, figure_of, edges)
     sheet.use_column(0, 1)
-    y = _foot(sheet, drawing, bottom - _BETWEEN + 14)
+    y = _foot(sheet, drawing, bottom - (_CLOSE if close else _BETWEEN) + 14)
     return _picture(sheet, drawing, y)
 
 
@@ -70,28 +79,50 @@ _Links: TypeAlias = "tuple[Sequence[tuple[int, int, Link]], Sequence[int], Count
 """Arrows by item numbers, the figure of each item, and the number of arrows that pass below each figure."""
 
 
-def _stack(sheet: DrawingPage, figures: Sequence[Figure], numbers: range, y: float, joined: _Links) -> float:
-    links, figure_of, gaps = joined
-    bottoms = [y] * len(figures)
+def _stack(
+    sheet: DrawingPage,
+    figures: Sequence[Figure],
+    numbers: range,
+    y: float,
+    joined: _Links,
+    edges: tuple[list[float], list[float]],
+) -> float:
+    (links, figure_of, gaps), (tops, bottoms) = joined, edges
     for n in numbers:
-        sheet.links = [ends for ends in links if figure_of[ends[0]] == n == figure_of[ends[1]] and _in_row(figures[n])]
-        bottoms[n] = _PLACES[type(figures[n])](sheet, figures[n], sum(len(figure.items) for figure in figures[:n]), y)
-        y = bottoms[n] + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0)
-    here = [ends for ends in links if figure_of[ends[0]] in numbers]
+        tops[n], bottoms[n] = y, _place(sheet, figures, n, y, joined)
+        below = _CLOSE_LINKED if sheet.close else _LINKED
+        linked = below * (n != numbers[-1]) + TRACK * gaps[n] if gaps[n] else 0
+        y = bottoms[n] + (_CLOSE if sheet.close else _BETWEEN) + linked
+    here = [ends for ends in links if {figure_of[ends[0]], figure_of[ends[1]]} <= set(numbers)]
     routes = [ends for ends in here if not _is_arc(sheet, ends, figure_of, figures)]
     draw_routes(sheet, routes, figure_of, bottoms)
     return y
 
 
-def _split(drawing: Drawing, width: float, measure: Measure, gaps: Counter[int]) -> int:
-    """Return the number of figures in the left column for the most equal heights; no arrow may cross the split."""
-    half = DrawingPage(max((width - MARGIN) / 2 + MARGIN, LEAST_WIDTH), measure)
+def _place(sheet: DrawingPage, figures: Sequence[Figure], n: int, y: float, joined: _Links) -> float:
+    links, figure_of, _ = joined
+    sheet.links = [ends for ends in links if figure_of[ends[0]] == n == figure_of[ends[1]] and _in_row(figures[n])]
+    return _PLACES[type(figures[n])](sheet, figures[n], sum(len(figure.items) for figure in figures[:n]), y)
+
+
+def _groups(drawing: Drawing, page: DrawingPage, joined: _Links, columns: int) -> Sequence[range]:
+    """Return the figures of each column for the most equal heights, if possible without arrows across."""
+    count, gaps = len(drawing.figures), joined[2]
+    columns = min(columns, count)
+    if columns < 2:
+        return (range(count),)
+    page.use_column(0, columns)
     ends = [0.0]
-    for n, figure in enumerate(drawing.figures):
-        first = sum(len(one.items) for one in drawing.figures[:n])
-        ends.append(_PLACES[type(figure)](half, figure, first, ends[-1]) + _BETWEEN)
-    free = [n for n in range(1, len(drawing.figures)) if not gaps[n - 1]]
-    return min(free, key=lambda n: max(ends[n], ends[-1] - ends[n]), default=len(drawing.figures))
+    for n in range(count):
+        linked = _LINKED + TRACK * gaps[n] if gaps[n] else 0
+        ends.append(_place(page, drawing.figures, n, ends[-1], joined) + _BETWEEN + linked)
+
+    def cost(groups: Sequence[range]) -> float:
+        high = max(ends[group.stop] - ends[group.start] for group in groups)
+        return high + sum(_ACROSS for group in groups[1:] if gaps[group.start - 1])
+
+    splits = ((0, *split, count) for split in combinations(range(1, count), columns - 1))
+    return min(([range(*pair) for pair in pairwise(split)] for split in splits), key=cost)
 
 
 _PLACES: dict[type, Callable[[DrawingPage, Any, int, float], float]] = {

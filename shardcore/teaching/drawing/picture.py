@@ -211,7 +211,7 @@ _SANS = (
 _BOLDER = 1.12
 _MONO = 0.602
 _FIGURES = re.compile(r"[0-9A-Fa-fx+\-−.,:… ]*")
-_LEAST_LETTERS = 2
+_LEAST_LETTERS, _LEAST_TAILED = 2, 9
 
 
 def measured(text: str, size: int, face: Face) -> float:
@@ -227,17 +227,22 @@ def _wide(letter: str) -> float:
 
 
 def cut(text: str, room: float, size: int, face: Face, measure: Measure) -> str:
-    """Shorten a text to `room` pixels, ending with `…`; empty if fewer than two letters fit. O(log n) measurements."""
+    """Shorten a text to `room` pixels, keys and numbers in the middle; empty if fewer than two letters fit."""
     if not text or measure(text, size, face) <= room:
         return text
+
+    def shortened(letters: int) -> str:
+        tail = letters // 3 if face is Face.MONO and letters >= _LEAST_TAILED else 0
+        return f"{text[: letters - tail].rstrip()}…{text[len(text) - tail :]}"
+
     low, high = 0, len(text) - 1
     while low < high:
         half = (low + high + 1) // 2
-        if measure(text[:half].rstrip() + "…", size, face) <= room:
+        if measure(shortened(half), size, face) <= room:
             low = half
         else:
             high = half - 1
-    return text[:low].rstrip() + "…" if low >= _LEAST_LETTERS else ""
+    return shortened(low) if low >= _LEAST_LETTERS else ""
 
 
 def lines_of(text: str, room: float, size: int, face: Face, measure: Measure) -> list[str]:
@@ -269,9 +274,10 @@ MARGIN = 18.0
 """Margin around the drawing in pixels, also used by arrows around figures."""
 LINE = 1.35
 """Line height, as a factor of the text size."""
-TITLE_GAP = 11.0
+TITLE_GAP, _CLOSE_GAP = 11.0, 6.0
 
 _APART = 1.0
+_EDGE = 4.0
 _BUCKET = 16.0
 _GRIP_WIDTH = 8.0
 _PAD = 6.0
@@ -283,6 +289,7 @@ class DrawingPage:
 
     width: float
     measure: Measure
+    close: bool = False
     left: float = field(init=False)
     right: float = field(init=False)
     links: list[tuple[int, int, Link]] = field(default_factory=list)
@@ -309,6 +316,10 @@ class DrawingPage:
     @property
     def room(self) -> float:
         return self.right - self.left
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        return self.left - MARGIN + _EDGE, self.right + MARGIN - _EDGE
 
     def box(self, rect: Rect, item: Item, number: int, *, radius: float = 3.0) -> None:
         self.boxes.append(Box(rect, item.tone, item.computed, item.here, radius, number))
@@ -388,4 +399,4 @@ class DrawingPage:
             x = (rect.right + 8) if rect is not None else self.left
             room = self.right - x
             self.write((x, top + height / 2), unit, size=SMALL, ink=Ink.MUTED, room=room)
-        return top + height + TITLE_GAP
+        return top + height + (_CLOSE_GAP if self.close else TITLE_GAP)

@@ -155,7 +155,7 @@ def _box(box: Box, colours: Colours) -> str:
     place = f'x="{_n(rect.x)}" y="{_n(rect.y)}" width="{_n(rect.w)}" height="{_n(rect.h)}" rx="{_n(box.round)}"'
     fill = colours.tints.get(box.tone, "none")
     dashes = f' stroke-dasharray="{_DASHES}"' if box.dashed else ""
-    outline = f'stroke="{colours.inks[ink]}" stroke-width="{_n(width)}"{dashes}'
+    outline = f'stroke="{colours.inks[ink]}"{_wide(width)}{dashes}'
     if box.tone not in HATCHED:
         return f'<rect {place} fill="{fill}" {outline}/>'
     return f'<rect {place} fill="{fill}"/><rect {place} fill="url(#{box.tone.value}-{colours.name})" {outline}/>'
@@ -169,13 +169,17 @@ def _path(path: Path, colours: Colours) -> str:
     dashes = f' stroke-dasharray="{_DASHES}"' if path.dashed else ""
     tint = colours.tints.get(path.fill) if path.fill is not None else None
     fill = f'"{tint}" fill-opacity="{_BAND}"' if tint else '"none"'
-    drawn = f'<path d="{"".join(pieces)}" fill={fill} stroke="{ink}" stroke-width="{_n(path.width)}"{dashes}/>'
+    drawn = f'<path d="{"".join(pieces)}" fill={fill} stroke="{ink}"{_wide(path.width)}{dashes}/>'
     if path.fill in HATCHED and path.fill is not None:
         drawn += f'<path d="{"".join(pieces)}" fill="url(#{path.fill.value}-{colours.name})"/>'
     if path.arrow:
         corners = " ".join(_at(point) for point in head_of(path))
         drawn += f'<polygon points="{corners}" fill="{ink}"/>'
     return drawn
+
+
+def _wide(width: float) -> str:
+    return f' stroke-width="{_n(width)}"' if width != 1 else ""
 
 
 def head_of(path: Path) -> tuple[Point, Point, Point]:

@@ -59,7 +59,10 @@ _FIELDS = {Tone.KEY: FieldRole.KEY, Tone.POINTER: FieldRole.OFFSET, Tone.SIZE: F
 
 
 class Fonts:
-    def __init__(self) -> None:
+    """Fonts of drawings; no text is smaller than `least` pixels, before the drawing is scaled."""
+
+    def __init__(self, least: int = 0) -> None:
+        self.least = least
         self._fonts: dict[tuple[int, Face], tuple[QFont, QFontMetricsF]] = {}
 
     def __call__(self, size: int, face: Face) -> QFont:
@@ -75,8 +78,9 @@ class Fonts:
     def _made(self, size: int, face: Face) -> tuple[QFont, QFontMetricsF]:
         if (size, face) not in self._fonts:
             # The whole drawing is scaled by the zoom.
-            plain = type_.sized(QApplication.font(), size, zoomed=False)
-            font = type_.mono(size, zoomed=False) if face is Face.MONO else plain
+            pixels = max(size, self.least)
+            plain = type_.sized(QApplication.font(), pixels, zoomed=False)
+            font = type_.mono(pixels, zoomed=False) if face is Face.MONO else plain
             if face is Face.BOLD:
                 font.setWeight(QFont.Weight.DemiBold)
             self._fonts[size, face] = font, QFontMetricsF(font)

@@ -163,6 +163,10 @@ class Controls(QWidget):
             part = QWidget(self)
             widgets, self._put[control.name] = self._built(control)
             lay(QHBoxLayout(part), *widgets, spacing=6)
+            for widget in widgets if self.testAttribute(Qt.WidgetAttribute.WA_SetPalette) else ():
+                widget.setPalette(self.palette())  # of a window with its own theme, such as a lecture
+            for widget in widgets if self.testAttribute(Qt.WidgetAttribute.WA_SetFont) else ():
+                widget.setFont(self.font())
             self._row.addWidget(part)
             self._parts.append(part)
             part.show()
@@ -206,7 +210,7 @@ class Controls(QWidget):
         slider.setRange(low, high)
         slider.setFixedWidth(_SLIDER_WIDTH)
         number.setValidator(QIntValidator(low, high, number))
-        number.setFixedWidth(number.fontMetrics().horizontalAdvance(str(high)) + _PAD)
+        number.setFixedWidth(self.fontMetrics().horizontalAdvance(str(high)) + _PAD)
 
         def put(value: Any) -> None:
             slider.setValue(min(max(int(value), low), high))

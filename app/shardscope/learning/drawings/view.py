@@ -35,7 +35,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.dataclasses import dataclass
-from shardcore.model.drawing import Drawing, Table
+from shardcore.model.drawing import Cells, Drawing, Table
 from shardcore.teaching.drawing.layout import LEAST_WIDTH, placed
 from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect, Text
 from shardcore.teaching.drawing.svg import Colours, tip_of
@@ -181,23 +181,27 @@ class Paper(QGraphicsItem):
 
 
 _PAGES = (
-    *((width, 1) for width in (360, 440, 520, 620, 760, 900, 1080, 1300)),
-    *((width, 2) for width in (760, 900, 1080, 1300, 1600)),
+    *((width, 1) for width in (360, 440, 520, 620, 760, 900, 0, 1300)),
+    *((width, 2) for width in (760, 900, 0, 1300)),
+    *((width, 3) for width in (0, 1300)),
 )
-"""Page widths in pixels, with numbers of columns, that are tried to fit a drawing into its view."""
+"""Page widths in pixels, with numbers of columns, that are tried to fit a drawing; 0: widest with readable texts."""
 _REACH = 4.0
 
 
 def _lost(picture: Picture) -> int:
     texts = [shape for shape in picture.shapes if isinstance(shape, Text) and not _KEY.fullmatch(shape.text)]
     written = {shape.item for shape in texts}
-    items = [(isinstance(figure, Table), item) for figure in picture.drawing.figures for item in figure.items]
-    empty = sum(cell and bool(item.text) and n not in written for n, (cell, item) in enumerate(items))
-    return empty + sum(shape.text.endswith("…") for shape in texts)
+    items = [(figure, item) for figure in picture.drawing.figures for item in figure.items]
+    empty = sum(isinstance(one, Table) and bool(item.text) and n not in written for n, (one, item) in enumerate(items))
+    rings = {n for n, (figure, _) in enumerate(items) if isinstance(figure, Cells) and figure.ring}
+    rows = {area.bounds.y for area in picture.areas if area.item in rings}
+    return empty + sum("…" in shape.text for shape in texts) + _BROKEN * max(len(rows) - 1, 0)
 
 
-_KEY = re.compile(r"[0-9a-f]{8,}…")
-_COST = 0.03
+_KEY = re.compile(r"[0-9a-f]{6,}…[0-9a-f]{3,}")
+_BROKEN = 8  # shortened texts that cost as much as a ring in two rows
+_COST = 0.015
 """Share of the readable size that a shortened text costs."""
 
 
@@ -224,9 +228,9 @@ class DrawingView(QGraphicsView):
         self.picture: Picture | None = None
         self.zoom = 1.0
         self.fits = False
-        self.least, self.readable, self.scrolled, self.most = ZOOMS[0], 1.0, 1.0, ZOOMS[-1]
+        self.readable, self.most = 1.0, ZOOMS[-1]
         self._drawing: Drawing | None = None
-        self._fonts = Fonts()
+        self.fonts = Fonts()
         self._paper = Paper()
         self._areas: list[tuple[QPolygonF, int]] = []
         self._stops: tuple[Stop, ...] = ()
@@ -270,21 +274,21 @@ class DrawingView(QGraphicsView):
         drawing = self._drawing
         if drawing is None:
             self.picture, self._areas, self._stops, self._stop = None, [], (), -1
-            self._paper.show_picture(None, colours_of("light"), self._fonts)
+            self._paper.show_picture(None, colours_of("light"), self.fonts)
             return
         if self.fits:
             picture, scale = self.fitting(drawing, self.viewport().size())
         else:
             scale = self.zoom * type_.zoom()
             width = max(self.viewport().width() / (min(self.zoom, 1.0) * type_.zoom()), LEAST_WIDTH)
-            picture = placed(drawing, int(width), self._fonts.measure)
+            picture = placed(drawing, int(width), self.fonts.measure)
         self.picture = picture
         self.resetTransform()
         self.scale(scale, scale)
         self._find_areas()
         colours = colours_of(theme.of(self).name)
         self.setBackgroundBrush(QColor(colours.base))
-        self._paper.show_picture(self.picture, colours, self._fonts)
+        self._paper.show_picture(self.picture, colours, self.fonts)
         self.setSceneRect(QRectF(0, 0, self.picture.width, self.picture.height))
         if self._by_keyboard and self._stop < 0:
             self._go_to(0)
@@ -294,14 +298,13 @@ class DrawingView(QGraphicsView):
 
     def fitting(self, drawing: Drawing, room: QSize) -> tuple[Picture, float]:
         """Return the layout in which a drawing is readable in a room with the fewest shortened texts, and its scale."""
-        found = list[tuple[tuple[bool, float, float], Picture]]()
+        found = list[tuple[float, float, Picture]]()
         for width, columns in _PAGES:
-            picture = placed(drawing, width, self._fonts.measure, columns=columns)
-            wide, whole = room.width() / width, room.height() / picture.height
-            fits = min(wide, whole) >= self.least
-            scale = min(wide, whole if fits else self.scrolled, self.most)
-            found.append(((fits, min(scale / self.readable, 1.0) - _COST * _lost(picture), scale), picture))
-        (_, _, scale), picture = max(found, key=lambda one: one[0])
+            width = width or max(int(room.width() / self.readable), LEAST_WIDTH)
+            picture = placed(drawing, width, self.fonts.measure, columns=columns, close=True)
+            scale = min(room.width() / width, room.height() / picture.height, self.most)
+            found.append((min(scale / self.readable, 1.0) - _COST * _lost(picture), scale, picture))
+        _, scale, picture = max(found, key=lambda one: one[:2])
         return picture, scale
 
     def _find_areas(self) -> None:
@@ -334,7 +337,7 @@ class DrawingView(QGraphicsView):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
-            self._fonts = Fonts()
+            self.fonts = Fonts(self.fonts.least)
             self._again.start()
 
     def set_zoom(self, zoom: float) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from math import ceil
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QMouseEvent, QPainter
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QTextDocument
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from shardscope.widgets import theme
@@ -24,6 +25,12 @@ _LINK = re.compile(r"(?<!\\)\]\(")
 _FOLLOWS = Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
 
 
+def _prepared(text: str) -> str:
+    text = without_resources(text)
+    text = _LONG.sub(lambda found: "\u200b".join(found[0][at : at + 8] for at in range(0, len(found[0]), 8)), text)
+    return _FORMULA.sub("\u00a0\\1\u00a0", text)
+
+
 class Prose(QLabel):
     clicked = Signal()
 
@@ -40,18 +47,27 @@ class Prose(QLabel):
 
     def set_text(self, text: str) -> None:
         """Show Markdown; an empty text hides the label. No resource is loaded."""
-        text = without_resources(text)
+        text = _prepared(text)
         linked = _LINK.search(text) is not None
         flags = _FOLLOWS if linked else Qt.TextInteractionFlag.NoTextInteraction
         if flags != self.textInteractionFlags():
             self.setTextInteractionFlags(flags)
-        text = _LONG.sub(lambda found: "\u200b".join(found[0][at : at + 8] for at in range(0, len(found[0]), 8)), text)
-        self.setText(_FORMULA.sub("\u00a0\\1\u00a0", text))
+        self.setText(text)
         if not text:
             self.hide()
         elif self.parentWidget() is not None:
             # Without a parent it would become a window of its own.
             self.show()
+
+    def height_of(self, text: str, width: int) -> int:
+        """Return the height that a text would have; 0 if it is empty."""
+        if not text:
+            return 0
+        document = QTextDocument(documentMargin=0)
+        document.setDefaultFont(self.font())
+        document.setMarkdown(_prepared(text))
+        document.setTextWidth(width)
+        return ceil(document.size().height())
 
     def set_tone(self, tone: str) -> None:
         self._tone = tone
