@@ -9,6 +9,7 @@ from dataclasses import MISSING, Field, FrozenInstanceError, asdict, field, fiel
 from functools import partial
 from inspect import get_annotations
 from reprlib import recursive_repr
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["MISSING", "asdict", "dataclass", "field", "fields", "is_dataclass", "replace"]
@@ -139,6 +140,7 @@ else:
                 "__dataclass_fields__": partial(_fields, own, given, kw_only),
                 "__match_args__": lambda cls: tuple(f.name for f in fields(cls) if f.init and not f.kw_only),
                 "__init__": partial(_init, frozen),
+                "__dataclass_params__": lambda _: SimpleNamespace(frozen=frozen),  # read by the standard decorator
             }
             late |= {"__repr__": _text} if repr else {}
             late |= {"__eq__": partial(_comparison, operator.eq)} if eq else {}

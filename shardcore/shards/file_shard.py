@@ -219,7 +219,10 @@ def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[bytes]:
 
 
 def range_batches(source: Source, starts: I64, stops: I64) -> Iterator[tuple[slice, list[bytes]]]:
-    """Yield the bytes of half-open ranges in their order, with their positions; up to `BYTES_AT_ONCE` are read at once, neighbours as one."""
+    """Yield the bytes of half-open ranges in their order, with their positions.
+
+    Up to `BYTES_AT_ONCE` are read at once, neighbours as one.
+    """
     for some in steps_by_sum(stops - starts, BYTES_AT_ONCE):
         order = some.start + np.argsort(starts[some], kind="stable")
         reach = np.maximum.accumulate(stops[order])
