@@ -9,7 +9,6 @@ from dataclasses import MISSING, Field, FrozenInstanceError, asdict, field, fiel
 from functools import partial
 from inspect import get_annotations
 from reprlib import recursive_repr
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["MISSING", "asdict", "dataclass", "field", "fields", "is_dataclass", "replace"]
@@ -17,6 +16,15 @@ __all__ = ["MISSING", "asdict", "dataclass", "field", "fields", "is_dataclass", 
 
 _FIELD: Any = dataclasses._FIELD  # type: ignore[attr-defined]  # what `fields` looks for
 _OMITTED = type("Omitted", (), {"__repr__": lambda _: "<factory>"})()
+
+
+class _Params:
+    """What the standard decorator and Dask read of a class."""
+
+    __slots__ = ("frozen",)
+
+    def __init__(self, frozen: bool) -> None:
+        self.frozen = frozen
 
 
 class _Late:
@@ -140,7 +148,7 @@ else:
                 "__dataclass_fields__": partial(_fields, own, given, kw_only),
                 "__match_args__": lambda cls: tuple(f.name for f in fields(cls) if f.init and not f.kw_only),
                 "__init__": partial(_init, frozen),
-                "__dataclass_params__": lambda _: SimpleNamespace(frozen=frozen),  # read by the standard decorator
+                "__dataclass_params__": lambda _: _Params(frozen),
             }
             late |= {"__repr__": _text} if repr else {}
             late |= {"__eq__": partial(_comparison, operator.eq)} if eq else {}

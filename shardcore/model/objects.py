@@ -596,10 +596,13 @@ class ColumnObjects(Objects):
         columns: ObjectColumns,
         key_texts: Callable[[NDArray[np.int64]], list[str | None]],
         ref: Callable[[int], ObjectRef] | None = None,
+        fault: Callable[[int], str] = lambda row: "damaged",
+        record: Callable[[int], Span | None] = lambda row: None,
     ) -> None:
         self._columns = columns
         self._key_texts = key_texts
         self._made = ref or self._plain_ref
+        self._fault, self._record = fault, record
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -625,7 +628,8 @@ class ColumnObjects(Objects):
             codec=self.codecs[int(columns.codec[0])],
             state=state,
             kind=self.kinds[int(columns.kind[0])],
-            error="damaged" if state is State.DAMAGED else "",
+            error=self._fault(row) if state is State.DAMAGED else "",
+            record=self._record(row) if state is State.DAMAGED else None,
         )
 
 

@@ -221,9 +221,10 @@ def test_the_users_choice_of_columns_wins_and_is_remembered(
     assert [names[name].isChecked() for name in ("Size", "Codec")] == [True, False]
     for name in ("Codec", "Size"):
         names[name].trigger()
+    chosen = ["row", "key", "stored", "start", "codec"]
+    qtbot.waitUntil(lambda: shown(panel) == chosen)
     other = visible(qtbot, ObjectPanel(session, settings), 900, 400)
-    for one in (panel, other):
-        qtbot.waitUntil(lambda one=one: shown(one) == ["row", "key", "stored", "start", "codec"])
+    qtbot.waitUntil(lambda: shown(other) == chosen)
     panel.columns.automatic.trigger()
     assert shown(panel) == ["row", "key", "size", "stored", "start"]
     menu.deleteLater()
