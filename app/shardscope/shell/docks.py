@@ -228,7 +228,7 @@ class PanelDocks(QObject):
         self._titles_soon = Debounce(self, self._name)
         self._closable = {panel.shown_title: panel.name for panel in self.panels if panel.on_demand}
         self.by_name: dict[str, _Dock] = {}
-        self.folded = self.lowered = False
+        self.folded = self.lowered = self._arranged = False
         self._last = ""
         self._recent: list[_Dock] = []
         self._unfolded = QByteArray()
@@ -285,7 +285,7 @@ class PanelDocks(QObject):
 
     def arrange(self) -> None:
         self.lower(False)
-        self.folded = False
+        self.folded, self._arranged = False, True
         self._calm = QByteArray()
         for dock in self.by_name.values():
             # Dragged docks leave splits behind, which are only removed with the docks.
@@ -453,7 +453,7 @@ class PanelDocks(QObject):
         names, _, places = bytes(state.data()).partition(b"\n")
         self.lower(False)
         self.folded = False
-        self._calm = QByteArray(places)
+        self._calm, self._arranged = QByteArray(places), True
         restored = self._window.restoreState(places, LAYOUT_VERSION)
         if restored:
             self._close(set(names.decode(errors="replace").split(",")))
@@ -469,6 +469,9 @@ class PanelDocks(QObject):
             self.by_name[name].hide()
 
     def _open(self, dock: QDockWidget) -> None:
+        if not self._arranged:  # no file was opened yet
+            self.arrange()
+            self.hide()
         mate = next((other for other in self.by_name.values() if not other.isHidden() and not other.isFloating()), None)
         if self.folded and not dock.isFloating():
             self._window.removeDockWidget(dock)

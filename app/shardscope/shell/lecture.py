@@ -280,7 +280,8 @@ class LectureScreen(QWidget):
         if stage is not None and stage is not self._stage:
             self._stage = stage
             rows = next((one.name for one in stage.shown if one.kind is Show.ROWS), "")
-            self.bytes.state.set_row_width(min(int(rows), _WIDTH) if rows.isdecimal() else _WIDTH)
+            width, origin = (min(int(rows), _WIDTH), stage.origin) if rows.isdecimal() else (_WIDTH, 0)
+            self.bytes.state.set_row_width(width, origin)
             show = partial(self._show, number)
             self._ask(lambda _: (lesson_slide(stage),), stage.scene.trace, lambda slides: show(slides[0]))
 

@@ -229,7 +229,8 @@ class Teaching(QObject):
         if rows:
             self._rows = self._rows or self._bytes.rows.width
             fixed = RowWidth(RowMode.FIXED, int(rows)) if rows.isdecimal() else RowWidth(RowMode.RECORD)
-            self._bytes.rows.choose(fixed)
+            stage = self.player.stage
+            self._bytes.rows.choose(fixed, stage.origin if stage is not None else 0)
         elif self._rows is not None:
             self._bytes.rows.choose(self._rows)
             self._rows = None

@@ -26,7 +26,7 @@ import shardcore
 from shardcore import DataSet, Section, SectionRole
 from shardcore.teaching import resource_paths
 from shardcore.teaching.resource_paths import Role, Sample
-from shardscope.session.jobs import Job, JobPriority, Jobs, alive
+from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.status import Legend
 from shardscope.views.places import PlaceList, PlaceModel, recent_places
@@ -199,7 +199,7 @@ class SampleCards(QWidget):
         super().showEvent(event)
         if self._jobs is not None:
             # The file given at the start is opened first, and hides the page.
-            QTimer.singleShot(SOON_MILLISECONDS, self, partial(self._jobs.call_after, self._read_sections))
+            QTimer.singleShot(SOON_MILLISECONDS, self, self._read_sections)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -216,7 +216,10 @@ class SampleCards(QWidget):
 
     def _read_sections(self) -> None:
         jobs = self._jobs
-        if jobs is None or not alive(self._read_sections) or not self.isVisible():
+        if jobs is None or not self.isVisible():
+            return
+        if jobs.open_jobs:
+            QTimer.singleShot(SOON_MILLISECONDS, self, self._read_sections)
             return
         self._jobs = None
         for card in self.cards:

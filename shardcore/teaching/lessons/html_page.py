@@ -109,7 +109,9 @@ def answer_of(stage: LessonStage) -> PageAnswer | None:
     if question.kind is Answer.CHOICE:
         return PageAnswer(question.choices[int(given.text)].text, why)
     if question.kind is Answer.NODE and given.span is not None:
-        return PageAnswer(f"{escaped(scene.fill(question.answer))}: {_place(given.span, escaped)}", why)
+        answer, place = scene.fill(question.answer), _place(given.span, escaped)
+        names = () if ".." in answer else [node.name for node in scene.node(answer)[1:]]
+        return PageAnswer(f"{escaped(' / '.join(names))}: {place}" if names else place, why)
     if question.kind is Answer.NUMBER and given.text.isdecimal():
         return PageAnswer(f"{int(given.text):,}", why)
     return PageAnswer(escaped(given.text), why)

@@ -114,6 +114,12 @@ class LessonStage:
         return self.question is not None and self.question.kind is not Answer.MENDED
 
     @property
+    def origin(self) -> int:
+        """Where the first row of bytes begins: at the bytes that are shown."""
+        spans = (target.path[-1].span if target.path else target.span for target in self.shown)
+        return next((span.start for span in spans if span is not None), 0)
+
+    @property
     def last_step(self) -> int | None:
         """Number of the last step of the lookup shown before the answer; None without a lookup."""
         if self.scene.trace is None:

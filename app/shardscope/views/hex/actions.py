@@ -322,10 +322,10 @@ class RowChoice(QObject):
         self._state = state
         self.width = RowWidth(RowMode.AUTO)
 
-    def choose(self, width: RowWidth) -> None:
+    def choose(self, width: RowWidth, origin: int = 0) -> None:
         self.width = width
         if width.mode is RowMode.FIXED:
-            self._state.set_row_width(width.width)
+            self._state.set_row_width(width.width, origin)
         elif width.mode is RowMode.AUTO:
             self._state.set_row_rule(AUTOMATIC)
         else:
