@@ -372,10 +372,10 @@ class LectureScreen(QWidget):
         beat, own = so_far[0], next((one.drawing for one in so_far if one.drawing is not None), None)
         stage = next((one.stage for one in so_far if one.stage is not None), None)
         self._reached = (stage if own is None else None), beat.item
-        self.sentence.set_text(beat.text)
-        self.choices.set_text("\n\n".join(beat.choices))
         self._show_drawing(slide, own)
         self._make_room()
+        self.sentence.set_text(beat.text)  # gaps between paragraphs keep the size of the font at this time
+        self.choices.set_text("\n\n".join(beat.choices))
         self._show_bytes(next((one.spans for one in so_far if one.spans), slide.spans))
         self._show_counter()
 

@@ -12,7 +12,7 @@ from shardcore.teaching.drawing.picture import SMALL, Anchor, DrawingPage, Face,
 TRACK = 6.0
 """Distance between arrows in a gap between figures, in pixels."""
 
-_CLEAR = 3.0
+_CLEAR, _LEAST_CLEAR = 3.0, 1.0
 _ROOM = 8.0
 """Distance between an arrow and the title that it goes around, in pixels."""
 _CORNER = 7.0
@@ -60,7 +60,9 @@ def draw_crossing(
             entry = _leave(sheet, box, box.bottom, y, x)
             points = [(entry, box.bottom + 1), (entry, y), (x, y)]
         y = edges[0][figure_of[right]] - _UNDER
-        points = _without_stops([*points, (x, y), *_arrive(sheet, right, y, x, track)])
+        above, beside, *ends = _arrive(sheet, right, y, x, track)
+        over = [(x, y), above, beside] if above[0] >= sheet.left else [(x, beside[1])]
+        points = _without_stops([*points, *over, *ends])
         way = points if left == start else points[::-1]
         sheet.lines.append(_path(way, link))
         _words(sheet, way, link)
@@ -128,7 +130,12 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
         entry, low = under
         return [(clear, y), (clear, low), (entry, low), (entry, box.y - 2)]
     low = _level(sheet, (clear, entry), y, box.y - _ENTRY)
-    return [(clear, y), (clear, low), (entry, low), end]
+    return [(clear, y), (clear, low), (entry, low), (entry, _above_text(sheet, entry, low, box.y) - 2)]
+
+
+def _above_text(sheet: DrawingPage, x: float, y0: float, y1: float) -> float:
+    line = Rect(x - _CLEAR, y0, 2 * _CLEAR, y1 - y0)
+    return min((text.rect.y for text in sheet.texts if text.rect.meets(line)), default=y1)
 
 
 def _under_title(sheet: DrawingPage, ends: tuple[float, float], above: float, box: Rect) -> Point | None:
@@ -223,8 +230,8 @@ def _nearest(band: Sequence[Rect], x: float, within: tuple[float, float], room: 
         nearer = low <= edge <= high and abs(edge - x) < distance
         if nearer and all(not rect.x - room < edge < rect.right + room for rect in band):
             best, distance = edge, abs(edge - x)
-    if distance == float("inf") and room > _CLEAR:
-        return _nearest(band, x, within)
+    if distance == float("inf") and room > _LEAST_CLEAR:
+        return _nearest(band, x, within, _CLEAR if room > _CLEAR else _LEAST_CLEAR)
     return best
 
 

@@ -290,6 +290,7 @@ class DrawingPage:
     width: float
     measure: Measure
     close: bool = False
+    linked: bool = False
     left: float = field(init=False)
     right: float = field(init=False)
     links: list[tuple[int, int, Link]] = field(default_factory=list)
@@ -394,9 +395,10 @@ class DrawingPage:
         if not text and not unit:
             return top
         height = NORMAL * LINE
-        rect = self.write((self.left, top + height / 2), text, face=Face.BOLD)
+        rect = None
+        for line in lines_of(text, self.room, NORMAL, Face.BOLD, self.measure) or [""]:
+            rect, top = self.write((self.left, top + height / 2), line, face=Face.BOLD), top + height
         if unit:
             x = (rect.right + 8) if rect is not None else self.left
-            room = self.right - x
-            self.write((x, top + height / 2), unit, size=SMALL, ink=Ink.MUTED, room=room)
-        return top + height + (_CLOSE_GAP if self.close else TITLE_GAP)
+            self.write((x, top - height / 2), unit, size=SMALL, ink=Ink.MUTED, room=self.right - x)
+        return top + (_CLOSE_GAP if self.close and not self.linked else TITLE_GAP)
