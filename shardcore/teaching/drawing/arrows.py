@@ -118,9 +118,8 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
         return [(at, y), (at, row.middle[1]), (row.right + 2, row.middle[1])]
     box = _name_of(sheet, item) or box
     entry = _leave(sheet, box, y, box.y, x)
-    end = (entry, box.y - 2)
-    if not _meets(sheet, entry, y, box.y):
-        return [(entry, y), end]
+    if not _crossed(sheet, entry, y, box.y):
+        return [(entry, y), (entry, box.y - 2)]
     # The title is in the way: go to the left side of a first box; otherwise around the title to the box.
     if box.x - sheet.left < 1:
         side = sheet.left - _ASIDE - _NEXT * min(track, 1)
@@ -130,26 +129,17 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
         entry, low = under
         return [(clear, y), (clear, low), (entry, low), (entry, box.y - 2)]
     low = _level(sheet, (clear, entry), y, box.y - _ENTRY)
-    return [(clear, y), (clear, low), (entry, low), (entry, _above_text(sheet, entry, low, box.y) - 2)]
-
-
-def _above_text(sheet: DrawingPage, x: float, y0: float, y1: float) -> float:
-    line = Rect(x - _CLEAR, y0, 2 * _CLEAR, y1 - y0)
-    return min((text.rect.y for text in sheet.texts if text.rect.meets(line)), default=y1)
+    top = min((text.y for text in _crossed(sheet, entry, low, box.y)), default=box.y)
+    return [(clear, y), (clear, low), (entry, low), (entry, top - 2)]
 
 
 def _under_title(sheet: DrawingPage, ends: tuple[float, float], above: float, box: Rect) -> Point | None:
     clear, entry = ends
-    over = (entry - _CLEAR, entry + _CLEAR)
-    titles = [
-        text.rect.bottom
-        for text in sheet.texts
-        if above < text.rect.bottom <= box.y and text.rect.x < over[1] and over[0] < text.rect.right
-    ]
+    titles = [text.bottom for text in _crossed(sheet, entry, above, box.y) if text.bottom <= box.y]
     low = min(min(titles, default=box.y) + _ENTRY, box.y - _ENTRY)
     inset = min(_INSET, box.w / 3)
     entry = _clear(sheet, low, box.y, entry, (box.x + inset, box.right - inset))
-    free = not _meets(sheet, entry, low, box.y) and _level(sheet, (clear, entry), above, low) == low
+    free = not _crossed(sheet, entry, low, box.y) and _level(sheet, (clear, entry), above, low) == low
     return (entry, low) if free else None
 
 
@@ -172,9 +162,9 @@ def _under_heading(sheet: DrawingPage, item: int, y: float, x: float) -> list[Po
         return None
     box, low = sheet.bounds[item], sheet.heads[item]
     entry = _leave(sheet, box, low, box.y, x)
-    if _meets(sheet, entry, low, box.y):
+    if _crossed(sheet, entry, low, box.y):
         return None
-    if not _meets(sheet, entry, y, low):
+    if not _crossed(sheet, entry, y, low):
         return [(entry, y), (entry, box.y - 1)]
     clear = _clear(sheet, y, low, entry, sheet.edges, _ROOM)
     return [(clear, y), (clear, low), (entry, low), (entry, box.y - 1)]
@@ -209,9 +199,9 @@ def _leave(sheet: DrawingPage, box: Rect, y0: float, y1: float, towards: float) 
     return _clear(sheet, y0, y1, middle, (box.x + inset, box.right - inset))
 
 
-def _meets(sheet: DrawingPage, x: float, y0: float, y1: float) -> bool:
+def _crossed(sheet: DrawingPage, x: float, y0: float, y1: float) -> list[Rect]:
     line = Rect(x - _CLEAR, min(y0, y1), 2 * _CLEAR, abs(y1 - y0))
-    return line.h > 1 and any(text.rect.meets(line) for text in sheet.texts)
+    return [text.rect for text in sheet.texts if line.h > 1 and text.rect.meets(line)]
 
 
 def _clear(

@@ -280,7 +280,7 @@ _APART = 1.0
 _EDGE = 4.0
 _BUCKET = 16.0
 _GRIP_WIDTH = 8.0
-_PAD = 6.0
+_PAD = 3.0
 
 
 @dataclass(slots=True)
@@ -384,7 +384,7 @@ class DrawingPage:
 
     def write_in(self, rect: Rect, item: Item, number: int, *, face: Face | None = None, large: bool = True) -> None:
         face, room = face or face_of(item.text), rect.w - _PAD
-        size = NORMAL if large and self.measure(item.text, NORMAL, face) <= room else SMALL
+        size = NORMAL if large and self.measure(item.text, NORMAL, face) <= room - _PAD else SMALL
         self.write(rect.middle, item.text, size=size, face=face, anchor=Anchor.MIDDLE, room=room, item=number)
 
     def within(self, x: float, wide: float) -> float:
