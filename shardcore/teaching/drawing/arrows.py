@@ -116,16 +116,16 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
         at = min(row.right + _ASIDE + _NEXT * track, sheet.edges[1] - 3)
         at = _clear(sheet, y, row.middle[1], at, (at, sheet.edges[1] - 3), _ROOM)
         return [(at, y), (at, row.middle[1]), (row.right + 2, row.middle[1])]
-    box = _name_of(sheet, item) or box
+    own, box = box, _name_of(sheet, item) or box
     entry = _leave(sheet, box, y, box.y, x)
     if not _crossed(sheet, entry, y, box.y):
         return [(entry, y), (entry, box.y - 2)]
-    # The title is in the way: go to the left side of a first box; otherwise around the title to the box.
-    if box.x - sheet.left < 1:
-        side = sheet.left - _ASIDE - _NEXT * min(track, 1)
-        return [(side, y), (side, box.middle[1]), (box.x - 2, box.middle[1])]
+    # The title is in the way: go to the left side if nothing is before it; otherwise around the title to the box.
+    side, (left, middle) = sheet.left - _ASIDE - _NEXT * min(track, 1), (own.x - 2, own.middle[1])
+    if not any(one.rect.meets(Rect(side, middle - 1, left - side, 2)) for one in (*sheet.boxes, *sheet.texts)):
+        return [(side, y), (side, middle), (left, middle)]
     clear = _clear(sheet, y, box.y, entry, sheet.edges, _ROOM)
-    if (under := _under_title(sheet, (clear, entry), y, box)) is not None:
+    if (under := _under_title(sheet, clear, entry, y, box)) is not None:
         entry, low = under
         return [(clear, y), (clear, low), (entry, low), (entry, box.y - 2)]
     low = _level(sheet, (clear, entry), y, box.y - _ENTRY)
@@ -133,8 +133,7 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
     return [(clear, y), (clear, low), (entry, low), (entry, top - 2)]
 
 
-def _under_title(sheet: DrawingPage, ends: tuple[float, float], above: float, box: Rect) -> Point | None:
-    clear, entry = ends
+def _under_title(sheet: DrawingPage, clear: float, entry: float, above: float, box: Rect) -> Point | None:
     titles = [text.bottom for text in _crossed(sheet, entry, above, box.y) if text.bottom <= box.y]
     low = min(min(titles, default=box.y) + _ENTRY, box.y - _ENTRY)
     inset = min(_INSET, box.w / 3)
