@@ -190,7 +190,7 @@ class NumberSketch(_NodeSketch):
         offsets, name = tuple(str(span.start) for span in spans), visible(node.name)
         figures = (
             Cells(f"{name} in the file", count, tuple(stored), count, numbered=False, column_names=offsets),
-            Cells(f"{name}, highest byte first", count, tuple(places), count, numbered=False),
+            Cells("Highest byte first", count, tuple(places), count, numbered=False),
             _sum(raw if big else raw[::-1]),
         )
         links = tuple(Link(f"byte {at}", f"place {count - 1 - place}") for place, at in enumerate(order) if raw[at])

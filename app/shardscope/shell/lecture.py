@@ -366,17 +366,16 @@ class LectureScreen(QWidget):
     # --- the current beat ---
 
     def _refresh(self) -> None:
-        slide = self.slide
-        if slide is None:
+        if (slide := self.slide) is None:
             return
         so_far = slide.beats[: self.beat + 1][::-1]
         beat, own = so_far[0], next((one.drawing for one in so_far if one.drawing is not None), None)
         stage = next((one.stage for one in so_far if one.stage is not None), None)
         self._reached = (stage if own is None else None), beat.item
-        self.sentence.set_text(beat.text)
-        self.choices.set_text("\n\n".join(beat.choices))
         self._show_drawing(slide, own)
         self._make_room()
+        self.sentence.set_text(beat.text)  # gaps between paragraphs keep the size of the font at this time
+        self.choices.set_text("\n\n".join(beat.choices))
         self._show_bytes(next((one.spans for one in so_far if one.spans), slide.spans))
         self._show_counter()
 
@@ -442,8 +441,7 @@ class LectureScreen(QWidget):
             self._show_bytes(item.spans)
 
     def _show_counter(self) -> None:
-        slide = self.slide
-        if slide is None:
+        if (slide := self.slide) is None:
             return
         parts = [self.tr("{0} of {1}").format(self.at + 1, self.count), slide.title]
         if self._play.isActive():
@@ -539,6 +537,8 @@ class LectureScreen(QWidget):
             self._idle.start()
             if self.overlay.ring:
                 self.overlay.move_ring(event.globalPosition().toPoint())
+        elif event.type() == QEvent.Type.LayoutRequest and watched is self.drawings:
+            self._make_room()  # its tabs have their height only now
         return False
 
     def _hide_cursor(self) -> None:

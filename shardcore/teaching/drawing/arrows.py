@@ -12,7 +12,7 @@ from shardcore.teaching.drawing.picture import SMALL, Anchor, DrawingPage, Face,
 TRACK = 6.0
 """Distance between arrows in a gap between figures, in pixels."""
 
-_CLEAR = 3.0
+_CLEAR, _LEAST_CLEAR = 3.0, 1.0
 _ROOM = 8.0
 """Distance between an arrow and the title that it goes around, in pixels."""
 _CORNER = 7.0
@@ -60,7 +60,9 @@ def draw_crossing(
             entry = _leave(sheet, box, box.bottom, y, x)
             points = [(entry, box.bottom + 1), (entry, y), (x, y)]
         y = edges[0][figure_of[right]] - _UNDER
-        points = _without_stops([*points, (x, y), *_arrive(sheet, right, y, x, track)])
+        above, beside, *ends = _arrive(sheet, right, y, x, track)
+        over = [(x, y), above, beside] if above[0] >= sheet.left else [(x, beside[1])]
+        points = _without_stops([*points, *over, *ends])
         way = points if left == start else points[::-1]
         sheet.lines.append(_path(way, link))
         _words(sheet, way, link)
@@ -114,35 +116,29 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
         at = min(row.right + _ASIDE + _NEXT * track, sheet.edges[1] - 3)
         at = _clear(sheet, y, row.middle[1], at, (at, sheet.edges[1] - 3), _ROOM)
         return [(at, y), (at, row.middle[1]), (row.right + 2, row.middle[1])]
-    box = _name_of(sheet, item) or box
+    own, box = box, _name_of(sheet, item) or box
     entry = _leave(sheet, box, y, box.y, x)
-    end = (entry, box.y - 2)
-    if not _meets(sheet, entry, y, box.y):
-        return [(entry, y), end]
-    # The title is in the way: go to the left side of a first box; otherwise around the title to the box.
-    if box.x - sheet.left < 1:
-        side = sheet.left - _ASIDE - _NEXT * min(track, 1)
-        return [(side, y), (side, box.middle[1]), (box.x - 2, box.middle[1])]
+    if not _crossed(sheet, entry, y, box.y):
+        return [(entry, y), (entry, box.y - 2)]
+    # The title is in the way: go to the left side if nothing is before it; otherwise around the title to the box.
+    side, (left, middle) = sheet.left - _ASIDE - _NEXT * min(track, 1), (own.x - 2, own.middle[1])
+    if not any(one.rect.meets(Rect(side, middle - 1, left - side, 2)) for one in (*sheet.boxes, *sheet.texts)):
+        return [(side, y), (side, middle), (left, middle)]
     clear = _clear(sheet, y, box.y, entry, sheet.edges, _ROOM)
-    if (under := _under_title(sheet, (clear, entry), y, box)) is not None:
+    if (under := _under_title(sheet, clear, entry, y, box)) is not None:
         entry, low = under
         return [(clear, y), (clear, low), (entry, low), (entry, box.y - 2)]
     low = _level(sheet, (clear, entry), y, box.y - _ENTRY)
-    return [(clear, y), (clear, low), (entry, low), end]
+    top = min((text.y for text in _crossed(sheet, entry, low, box.y)), default=box.y)
+    return [(clear, y), (clear, low), (entry, low), (entry, top - 2)]
 
 
-def _under_title(sheet: DrawingPage, ends: tuple[float, float], above: float, box: Rect) -> Point | None:
-    clear, entry = ends
-    over = (entry - _CLEAR, entry + _CLEAR)
-    titles = [
-        text.rect.bottom
-        for text in sheet.texts
-        if above < text.rect.bottom <= box.y and text.rect.x < over[1] and over[0] < text.rect.right
-    ]
+def _under_title(sheet: DrawingPage, clear: float, entry: float, above: float, box: Rect) -> Point | None:
+    titles = [text.bottom for text in _crossed(sheet, entry, above, box.y) if text.bottom <= box.y]
     low = min(min(titles, default=box.y) + _ENTRY, box.y - _ENTRY)
     inset = min(_INSET, box.w / 3)
     entry = _clear(sheet, low, box.y, entry, (box.x + inset, box.right - inset))
-    free = not _meets(sheet, entry, low, box.y) and _level(sheet, (clear, entry), above, low) == low
+    free = not _crossed(sheet, entry, low, box.y) and _level(sheet, (clear, entry), above, low) == low
     return (entry, low) if free else None
 
 
@@ -165,9 +161,9 @@ def _under_heading(sheet: DrawingPage, item: int, y: float, x: float) -> list[Po
         return None
     box, low = sheet.bounds[item], sheet.heads[item]
     entry = _leave(sheet, box, low, box.y, x)
-    if _meets(sheet, entry, low, box.y):
+    if _crossed(sheet, entry, low, box.y):
         return None
-    if not _meets(sheet, entry, y, low):
+    if not _crossed(sheet, entry, y, low):
         return [(entry, y), (entry, box.y - 1)]
     clear = _clear(sheet, y, low, entry, sheet.edges, _ROOM)
     return [(clear, y), (clear, low), (entry, low), (entry, box.y - 1)]
@@ -202,9 +198,9 @@ def _leave(sheet: DrawingPage, box: Rect, y0: float, y1: float, towards: float) 
     return _clear(sheet, y0, y1, middle, (box.x + inset, box.right - inset))
 
 
-def _meets(sheet: DrawingPage, x: float, y0: float, y1: float) -> bool:
+def _crossed(sheet: DrawingPage, x: float, y0: float, y1: float) -> list[Rect]:
     line = Rect(x - _CLEAR, min(y0, y1), 2 * _CLEAR, abs(y1 - y0))
-    return line.h > 1 and any(text.rect.meets(line) for text in sheet.texts)
+    return [text.rect for text in sheet.texts if line.h > 1 and text.rect.meets(line)]
 
 
 def _clear(
@@ -223,8 +219,8 @@ def _nearest(band: Sequence[Rect], x: float, within: tuple[float, float], room: 
         nearer = low <= edge <= high and abs(edge - x) < distance
         if nearer and all(not rect.x - room < edge < rect.right + room for rect in band):
             best, distance = edge, abs(edge - x)
-    if distance == float("inf") and room > _CLEAR:
-        return _nearest(band, x, within)
+    if distance == float("inf") and room > _LEAST_CLEAR:
+        return _nearest(band, x, within, _CLEAR if room > _CLEAR else _LEAST_CLEAR)
     return best
 
 

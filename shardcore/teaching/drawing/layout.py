@@ -100,7 +100,8 @@ def _stack(
 
 
 def _place(sheet: DrawingPage, figures: Sequence[Figure], n: int, y: float, joined: _Links) -> float:
-    links, figure_of, _ = joined
+    links, figure_of, gaps = joined
+    sheet.linked = isinstance(figures[n], Cells) and gaps[n - 1] > 0
     sheet.links = [ends for ends in links if figure_of[ends[0]] == n == figure_of[ends[1]] and _in_row(figures[n])]
     return _PLACES[type(figures[n])](sheet, figures[n], sum(len(figure.items) for figure in figures[:n]), y)
 

@@ -280,7 +280,7 @@ _APART = 1.0
 _EDGE = 4.0
 _BUCKET = 16.0
 _GRIP_WIDTH = 8.0
-_PAD = 6.0
+_PAD = 3.0
 
 
 @dataclass(slots=True)
@@ -290,6 +290,7 @@ class DrawingPage:
     width: float
     measure: Measure
     close: bool = False
+    linked: bool = False
     left: float = field(init=False)
     right: float = field(init=False)
     links: list[tuple[int, int, Link]] = field(default_factory=list)
@@ -383,7 +384,7 @@ class DrawingPage:
 
     def write_in(self, rect: Rect, item: Item, number: int, *, face: Face | None = None, large: bool = True) -> None:
         face, room = face or face_of(item.text), rect.w - _PAD
-        size = NORMAL if large and self.measure(item.text, NORMAL, face) <= room else SMALL
+        size = NORMAL if large and self.measure(item.text, NORMAL, face) <= room - _PAD else SMALL
         self.write(rect.middle, item.text, size=size, face=face, anchor=Anchor.MIDDLE, room=room, item=number)
 
     def within(self, x: float, wide: float) -> float:
@@ -394,9 +395,10 @@ class DrawingPage:
         if not text and not unit:
             return top
         height = NORMAL * LINE
-        rect = self.write((self.left, top + height / 2), text, face=Face.BOLD)
+        rect = None
+        for line in lines_of(text, self.room, NORMAL, Face.BOLD, self.measure) or [""]:
+            rect, top = self.write((self.left, top + height / 2), line, face=Face.BOLD), top + height
         if unit:
             x = (rect.right + 8) if rect is not None else self.left
-            room = self.right - x
-            self.write((x, top + height / 2), unit, size=SMALL, ink=Ink.MUTED, room=room)
-        return top + height + (_CLOSE_GAP if self.close else TITLE_GAP)
+            self.write((x, top - height / 2), unit, size=SMALL, ink=Ink.MUTED, room=self.right - x)
+        return top + (_CLOSE_GAP if self.close and not self.linked else TITLE_GAP)
