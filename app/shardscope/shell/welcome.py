@@ -293,13 +293,13 @@ class Welcome(ScrollArea):
         recent_head.setMinimumHeight(self.compare_button.sizeHint().height())
         lay(QVBoxLayout(self.recent_part), recent_head, self.recent, 1, spacing=6)
         self._parts = lay(QBoxLayout(QBoxLayout.Direction.LeftToRight), (samples, 5), (self.recent_part, 2), spacing=20)
-        box = self._box = QWidget(self)
+        page = QWidget(self)
+        self.setWidget(page)  # while it is empty: Qt computes its size
+        box = self._box = QWidget(page)
         lay(QVBoxLayout(box), head, buttons, drop, self._parts, spacing=14, margins=(9, 9, 9, 9))
         box.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        page = QWidget(self)
         across = lay(QHBoxLayout(), 1, (box, 1000), 1)
         lay(QVBoxLayout(page), 2, across, 3, margins=(20, 14, 20, 14))
-        self.setWidget(page)
 
     def refresh(self) -> None:
         places = recent_places(self._settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent
@@ -256,18 +257,28 @@ class Transfers(QSplitter):
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         made(self, "activity", handleWidth=1)
+        self._session, self._settings = session, settings
         self.jobs = JobList(session, self)
         self.model = self.jobs.model
-        self.request_log = RequestLogPanel(session, settings, self)
-        for number, (part, share) in enumerate(((self.jobs, 2), (self.request_log, 3))):
-            self.addWidget(part)
-            self.setStretchFactor(number, share)
-            part.setMinimumSize(1, 1)
+        self._add(self.jobs, 2)
         session.documents.request_log_changed.connect(self._request_log_changed)
         self._request_log_changed(session.documents.request_log)
 
+    @cached_property
+    def request_log(self) -> RequestLogPanel:
+        panel = RequestLogPanel(self._session, self._settings, self)
+        self._add(panel, 3)
+        return panel
+
+    def _add(self, part: QWidget, share: int) -> None:
+        self.addWidget(part)
+        self.setStretchFactor(self.indexOf(part), share)
+        part.setMinimumSize(1, 1)
+
     def _request_log_changed(self, request_log: RequestLog | None) -> None:
-        self.request_log.setVisible(request_log is not None)
+        # Local files have no log.
+        if request_log is not None or "request_log" in vars(self):
+            self.request_log.setVisible(request_log is not None)
         self.setFocusProxy(self.jobs if request_log is None else self.request_log)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -313,9 +313,9 @@ class Inspector(ScrollArea):
         lay(QVBoxLayout(content), *parts, margins=(10, 12, 10, 14), spacing=8)
         lay(QVBoxLayout(empty), self.hint, 1, margins=(28, 36, 28, 28))
         self.pages = QStackedWidget()
+        self.setWidget(self.pages)
         self.pages.addWidget(content)
         self.pages.addWidget(empty)
-        self.setWidget(self.pages)
 
     # --- what is shown ---
 
