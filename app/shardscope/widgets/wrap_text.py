@@ -105,6 +105,7 @@ class WrapText(QWidget):
     def _laid_out(self, width: int) -> tuple[QTextLayout, int]:
         """Return the layout at a width and its height in pixels; cached, since Qt requests few widths many times."""
         font = self.font()
+        width = max(width, _LEAST)
         at = width, font.key()
         if at in self._layouts:
             return self._layouts[at]
@@ -133,7 +134,7 @@ class WrapText(QWidget):
         layout.beginLayout()
         height, gap = 0.0, 0 if self._mono else _GAP
         while (line := layout.createLine()).isValid():
-            line.setLineWidth(max(width, 1))
+            line.setLineWidth(width)
             line.setPosition(QPointF(0, height))
             height += line.height() + gap
         layout.endLayout()
