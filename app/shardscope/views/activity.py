@@ -260,25 +260,20 @@ class Transfers(QSplitter):
         self._session, self._settings = session, settings
         self.jobs = JobList(session, self)
         self.model = self.jobs.model
-        self._add(self.jobs, 2)
         session.documents.request_log_changed.connect(self._request_log_changed)
         self._request_log_changed(session.documents.request_log)
 
     @cached_property
     def request_log(self) -> RequestLogPanel:
-        panel = RequestLogPanel(self._session, self._settings, self)
-        self._add(panel, 3)
-        return panel
-
-    def _add(self, part: QWidget, share: int) -> None:
-        self.addWidget(part)
-        self.setStretchFactor(self.indexOf(part), share)
-        part.setMinimumSize(1, 1)
+        return RequestLogPanel(self._session, self._settings, self)
 
     def _request_log_changed(self, request_log: RequestLog | None) -> None:
         # Local files have no log.
         if request_log is not None or "request_log" in vars(self):
             self.request_log.setVisible(request_log is not None)
+        for number, share in enumerate((2, 3)[: self.count()]):
+            self.setStretchFactor(number, share)
+            self.widget(number).setMinimumSize(1, 1)
         self.setFocusProxy(self.jobs if request_log is None else self.request_log)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QAbstractScrollArea, QBoxLayout, QGridLayout, QLayout, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QBoxLayout, QGridLayout, QLayout, QMenu, QToolButton, QWidget
 
 L = TypeVar("L", bound=QBoxLayout)
 Made = TypeVar("Made", bound=QObject)
@@ -57,6 +57,12 @@ def made(thing: Made, name: str = "", **properties: Any) -> Made:
         elif not thing.setProperty(key, value):
             raise AttributeError(f"{thing} has no property {key}")
     return thing
+
+
+def drop_menu(button: QToolButton, menu: QMenu) -> QMenu:
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    button.setMenu(menu)
+    return menu
 
 
 def new_action(
