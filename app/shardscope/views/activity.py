@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from functools import cached_property
 
-from PySide6.QtCore import QModelIndex, QObject, Qt, QTimer
+from PySide6.QtCore import QModelIndex, QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -258,22 +258,21 @@ class Transfers(QSplitter):
         super().__init__(parent)
         made(self, "activity", handleWidth=1)
         self._session, self._settings = session, settings
-        self.jobs = JobList(session, self)
+        self.jobs = made(JobList(session, self), minimumSize=QSize(1, 1))
         self.model = self.jobs.model
         session.documents.request_log_changed.connect(self._request_log_changed)
         self._request_log_changed(session.documents.request_log)
 
     @cached_property
     def request_log(self) -> RequestLogPanel:
-        return RequestLogPanel(self._session, self._settings, self)
+        return made(RequestLogPanel(self._session, self._settings, self), minimumSize=QSize(1, 1))
 
     def _request_log_changed(self, request_log: RequestLog | None) -> None:
         # Local files have no log.
         if request_log is not None or "request_log" in vars(self):
             self.request_log.setVisible(request_log is not None)
-        for number, share in enumerate((2, 3)[: self.count()]):
-            self.setStretchFactor(number, share)
-            self.widget(number).setMinimumSize(1, 1)
+        self.setStretchFactor(0, 2)
+        self.setStretchFactor(1, 3)
         self.setFocusProxy(self.jobs if request_log is None else self.request_log)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
