@@ -17,7 +17,7 @@ from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets import fonts, theme
 from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import made
+from shardscope.widgets.layouts import drop_menu, made
 from shardscope.widgets.plain_text import tip
 
 _ICON = 16
@@ -65,10 +65,7 @@ class TopBar(QToolBar):
         self._button("Extract", "Extract", "file-down", "Write the selected objects to files", extract)
         depths = [actions[f"verify {depth.value}"] for depth in Depth]
         verify = self._button("Verify", "Verify", "shield-check", "Check the file against its format")
-        menu = QMenu(verify)
-        menu.addActions(depths)
-        verify.setMenu(menu)
-        verify.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        drop_menu(verify, QMenu(verify)).addActions(depths)
         verify.setEnabled(depths[0].isEnabled())
         depths[0].enabledChanged.connect(verify.setEnabled)
         window.addToolBar(self)

@@ -114,11 +114,12 @@ _WISH = QSize(320, 220)
 
 
 class _Tall(QScrollArea):
-    def __init__(self, part: QWidget, high: int) -> None:
-        super().__init__()
+    def __init__(self, part: QWidget, high: int, parent: QWidget) -> None:
+        super().__init__(parent)
         self._part, self._high = part, high
         made(self, frameShape=QFrame.Shape.NoFrame, focusPolicy=Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        part.resize(LEAST)  # else Qt computes its size hint
         self.setWidget(part)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -136,7 +137,7 @@ class FixedSizeFrame(QWidget):
         super().__init__(parent)
         self.part = part
         self._least = least
-        column = lay(QVBoxLayout(self), _Tall(part, high) if high else part, spacing=-1)
+        column = lay(QVBoxLayout(self), _Tall(part, high, self) if high else part, spacing=-1)
         column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

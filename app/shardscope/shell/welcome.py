@@ -32,7 +32,7 @@ from shardscope.views.hex.status import Legend
 from shardscope.views.places import PlaceList, PlaceModel, recent_places
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, TITLE, px, sized, weighted, zoom
-from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.layouts import drop_menu, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.sample_names import sample_title
 from shardscope.widgets.scroll_area import ScrollArea
@@ -77,8 +77,7 @@ class SampleCard(QAbstractButton):
         self.learn.setVisible(sample.role is not Role.FEATURED)
         meaning = self.tr("Further samples of this format, including a damaged and an unusual one")
         self.more = self._button(self.tr("More ▾"), self.tr("More samples of {0}").format(sample.title), meaning)
-        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.more.setMenu(self._menu(others))
+        drop_menu(self.more, self._menu(others))
         self.more.setVisible(bool(others))
         self._lay_out()
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -296,13 +295,11 @@ class Welcome(ScrollArea):
         recent_head.setMinimumHeight(self.compare_button.sizeHint().height())
         lay(QVBoxLayout(self.recent_part), recent_head, self.recent, 1, spacing=6)
         self._parts = lay(QBoxLayout(QBoxLayout.Direction.LeftToRight), (samples, 5), (self.recent_part, 2), spacing=20)
-        box = self._box = QWidget(self)
+        self.setWidget(page := QWidget(self))  # while it is empty: Qt computes its size
+        box = self._box = QWidget(page)
         lay(QVBoxLayout(box), head, buttons, drop, self._parts, spacing=14, margins=(9, 9, 9, 9))
         box.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        page = QWidget(self)
-        across = lay(QHBoxLayout(), 1, (box, 1000), 1)
-        lay(QVBoxLayout(page), 2, across, 3, margins=(20, 14, 20, 14))
-        self.setWidget(page)
+        lay(QVBoxLayout(page), 2, lay(QHBoxLayout(), 1, (box, 1000), 1), 3, margins=(20, 14, 20, 14))
 
     def refresh(self) -> None:
         places = recent_places(self._settings)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 
-from PySide6.QtCore import QModelIndex, QObject, Qt, QTimer
+from PySide6.QtCore import QModelIndex, QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -256,18 +257,22 @@ class Transfers(QSplitter):
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         made(self, "activity", handleWidth=1)
-        self.jobs = JobList(session, self)
+        self._session, self._settings = session, settings
+        self.jobs = made(JobList(session, self), minimumSize=QSize(1, 1))
         self.model = self.jobs.model
-        self.request_log = RequestLogPanel(session, settings, self)
-        for number, (part, share) in enumerate(((self.jobs, 2), (self.request_log, 3))):
-            self.addWidget(part)
-            self.setStretchFactor(number, share)
-            part.setMinimumSize(1, 1)
         session.documents.request_log_changed.connect(self._request_log_changed)
         self._request_log_changed(session.documents.request_log)
 
+    @cached_property
+    def request_log(self) -> RequestLogPanel:
+        return made(RequestLogPanel(self._session, self._settings, self), minimumSize=QSize(1, 1))
+
     def _request_log_changed(self, request_log: RequestLog | None) -> None:
-        self.request_log.setVisible(request_log is not None)
+        # Local files have no log.
+        if request_log is not None or "request_log" in vars(self):
+            self.request_log.setVisible(request_log is not None)
+        self.setStretchFactor(0, 2)
+        self.setStretchFactor(1, 3)
         self.setFocusProxy(self.jobs if request_log is None else self.request_log)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

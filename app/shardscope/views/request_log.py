@@ -25,7 +25,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.layouts import drop_menu, lay, made
 from shardscope.widgets.request_costs import PRICES, Price, Totals, price_called, seconds_text
 from shardscope.widgets.strip_paint import paint_swatch
 from shardscope.widgets.table import CellDelegate, Column, Index, RowTable, TableModel, context_menu, visible_rows
@@ -318,8 +318,7 @@ class RequestLogPanel(QWidget):
         self.hits = made(QToolButton(self), text=self.tr("Cache"), toolTip=about, checkable=True)
         self.hits.toggled.connect(self.model.show_hits)
         self.prices = made(QToolButton(self), text="$", accessibleName=self.tr("Prices"))
-        self.prices.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.prices.setMenu(self._price_menu())
+        drop_menu(self.prices, self._price_menu())
         self.table = RequestTable(self.model, self)
         self.table.choose = self._choose
         self.table.menu = lambda row: self.menu_of(self.model.record(row))

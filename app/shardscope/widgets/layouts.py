@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QBoxLayout, QGridLayout, QLayout, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QBoxLayout, QGridLayout, QLayout, QMenu, QToolButton, QWidget
 
 L = TypeVar("L", bound=QBoxLayout)
 Made = TypeVar("Made", bound=QObject)
@@ -48,12 +48,21 @@ def grid_in(
 def made(thing: Made, name: str = "", **properties: Any) -> Made:
     """Set the object name and Qt properties of an object, such as `toolTip`, and connect signals, such as `clicked`."""
     thing.setObjectName(name or thing.objectName())
+    if isinstance(thing, QAbstractScrollArea):
+        # The first `viewport()` would create the Python classes of all widgets, to find that of the viewport.
+        thing.findChild(QWidget, "qt_scrollarea_viewport")
     for key, value in properties.items():
         if isinstance(signal := getattr(thing, key, None), SignalInstance):
             signal.connect(value)
         elif not thing.setProperty(key, value):
             raise AttributeError(f"{thing} has no property {key}")
     return thing
+
+
+def drop_menu(button: QToolButton, menu: QMenu) -> QMenu:
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    button.setMenu(menu)
+    return menu
 
 
 def new_action(

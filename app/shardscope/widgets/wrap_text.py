@@ -105,7 +105,7 @@ class WrapText(QWidget):
     def _laid_out(self, width: int) -> tuple[QTextLayout, int]:
         """Return the layout at a width and its height in pixels; cached, since Qt requests few widths many times."""
         font = self.font()
-        at = width, font.key()
+        at = max(width, _LEAST), font.key()
         if at in self._layouts:
             return self._layouts[at]
         if len(self._layouts) >= _KEPT:
@@ -114,13 +114,13 @@ class WrapText(QWidget):
         if self._bold:
             font.setWeight(QFont.Weight.DemiBold)
         text = self.text.replace("\n", "\u2028")
-        layout, height = self._wrapped(text, font, width)
+        layout, height = self._wrapped(text, font, at[0])
         if self._lines:
             if layout.lineCount() > self._lines:
                 at_end = layout.lineAt(self._lines - 1).textStart()
                 rest = text[at_end:].replace("\u2028", " ")
-                rest = QFontMetrics(font).elidedText(rest, Qt.TextElideMode.ElideRight, width)
-                layout, _ = self._wrapped(text[:at_end] + rest, font, width)
+                rest = QFontMetrics(font).elidedText(rest, Qt.TextElideMode.ElideRight, at[0])
+                layout, _ = self._wrapped(text[:at_end] + rest, font, at[0])
             height = self._lines * (layout.lineAt(0).height() + _GAP)
         self._layouts[at] = layout, math.ceil(height)
         return self._layouts[at]
@@ -133,7 +133,7 @@ class WrapText(QWidget):
         layout.beginLayout()
         height, gap = 0.0, 0 if self._mono else _GAP
         while (line := layout.createLine()).isValid():
-            line.setLineWidth(max(width, 1))
+            line.setLineWidth(width)
             line.setPosition(QPointF(0, height))
             height += line.height() + gap
         layout.endLayout()

@@ -44,7 +44,7 @@ from shardscope.startup.settings import Settings
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import lay, made, new_action
+from shardscope.widgets.layouts import drop_menu, lay, made, new_action
 from shardscope.widgets.plain_text import ResourceFreeText
 from shardscope.widgets.scroll_area import scrolled
 
@@ -202,8 +202,7 @@ class LessonPanel(QWidget):
                 ("lessonLeave", "✕", self.tr("Leave the lesson"), self.tr("Leave the lesson; you can continue later")),
             )
         )
-        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.more.setMenu(menu)
+        drop_menu(self.more, menu)
         spoken = self.tr("Progress of the lesson")
         self.bar = made(QProgressBar(), "lessonProgress", accessibleName=spoken, textVisible=False)
         self.bar.setFixedHeight(4)

@@ -60,6 +60,7 @@ class HexView(QAbstractScrollArea):
 
     def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        made(self, "hexView", accessibleName=self.tr("Bytes"), focusPolicy=Qt.FocusPolicy.StrongFocus)
         self.state = state = HexState(self, pages)
         self._ready = True
         self.accessibility = HexAccessibility(state)
@@ -84,7 +85,6 @@ class HexView(QAbstractScrollArea):
             lambda: self.header_menu_requested.emit(self.looks.mapToGlobal(self.looks.rect().bottomLeft()))
         )
         install_roles()
-        made(self, "hexView", accessibleName=self.tr("Bytes"), focusPolicy=Qt.FocusPolicy.StrongFocus)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.viewport().setMouseTracking(True)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)

@@ -59,7 +59,7 @@ from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsPage, Link
 from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
-from shardscope.widgets.layouts import lay, made
+from shardscope.widgets.layouts import drop_menu, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.scroll_area import ScrollArea
 from shardscope.widgets.table import LEFT, context_menu
@@ -298,12 +298,11 @@ class Inspector(ScrollArea):
         self.file = FileSummary(self._session)
         about = self.tr("Copy or export details")
         self.more = made(QToolButton(), "inspectorMore", text="⋯", accessibleName=about, toolTip=about)
-        made(self.more, focusPolicy=Qt.FocusPolicy.TabFocus, popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
-        menu = QMenu(self.more)
+        menu = drop_menu(self.more, QMenu(self.more))
         menu.addAction(self.tr("&Copy details"), self._copy_details)
         menu.addAction(self.tr("&Export details…"), self.export_details)
-        self.more.setMenu(menu)
         head = QGridLayout()
         head.addWidget(self.page, 0, 0)
         head.addWidget(self.more, 0, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
@@ -313,9 +312,9 @@ class Inspector(ScrollArea):
         lay(QVBoxLayout(content), *parts, margins=(10, 12, 10, 14), spacing=8)
         lay(QVBoxLayout(empty), self.hint, 1, margins=(28, 36, 28, 28))
         self.pages = QStackedWidget()
+        self.setWidget(self.pages)
         self.pages.addWidget(content)
         self.pages.addWidget(empty)
-        self.setWidget(self.pages)
 
     # --- what is shown ---
 

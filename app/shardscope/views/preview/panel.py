@@ -46,7 +46,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import discard, lay, made
+from shardscope.widgets.layouts import discard, drop_menu, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.table import context_menu
 
@@ -215,11 +215,9 @@ class PreviewPanel(QWidget):
         self.copy = button("previewCopy", self.tr("Copy"), self.copy_content, tip=about)
         spoken, about = self.tr("More actions"), self.tr("Save, copy")
         self.menu = button("previewMenu", "⋯", lambda: None, tip=about, spoken=spoken)
-        self.menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.menu.setStyleSheet("QToolButton { padding: 3px 6px; } QToolButton::menu-indicator { image: none; }")
-        menu = QMenu(self.menu)
+        menu = drop_menu(self.menu, QMenu(self.menu))
         menu.aboutToShow.connect(lambda: self._fill_menu(menu))
-        self.menu.setMenu(menu)
         bar = row(self.handle, self.title, self.scope, self._switch, self.copy, self.menu, edges=(8, 5, 8, 4))
         self.back = made(QPushButton(self.tr("Back to list")), "previewBack", clicked=self._go_back)
         self.more = made(QPushButton(self.tr("Read all")), "previewMore", clicked=self._read_all)

@@ -21,7 +21,7 @@ from shardcore.teaching.resource_paths import KeyRole, Sample
 from shardscope.session.display_text import cut_middle
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
-from shardscope.widgets.layouts import discard, grid_in, lay, made
+from shardscope.widgets.layouts import discard, drop_menu, grid_in, lay, made
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
@@ -96,10 +96,8 @@ class SuggestedKeys(QWidget):
         self._column = lay(QVBoxLayout(self), self._box)
         about = self.tr("Suggested keys")
         self.menu = made(QToolButton(), "traceKeys", text="▾", accessibleName=about, toolTip=about)
-        self.menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.menu.setStyleSheet("QToolButton { padding: 4px; } QToolButton::menu-indicator { image: none; }")
-        self.menu.setMenu(QMenu(self.menu))
-        self.menu.menu().setToolTipsVisible(True)
+        drop_menu(self.menu, QMenu(self.menu)).setToolTipsVisible(True)
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
         session.index.changed.connect(lambda _: self._look_for_first())

@@ -85,11 +85,11 @@ def shown(qtbot: QtBot, session: Session, settings: Settings) -> Transfers:
 def test_the_log_of_a_remote_shard(
     qtbot: QtBot, session: Session, settings: Settings, shown: Transfers, data: Path, server: RangeServer
 ) -> None:
-    panel = shown.request_log
-    assert panel.isHidden(), "nothing is remote"
+    assert shown.count() == 1, "nothing is remote"
     address = server.put("/medium.shard", data / "swh" / "medium.shard")
     server.put("/info", b"not json")
     open_in(session, qtbot, address)
+    panel = shown.request_log
     qtbot.waitUntil(lambda: panel.model.rowCount() == len(server.log) >= 3)
     assert panel.isVisible()
     assert shown.jobs.isVisible()
