@@ -34,6 +34,7 @@ from shardcore.formats.neuroglancer.sharding import (
     shift_right,
 )
 from shardcore.model.text import plural
+from shardcore.sources.base import on_failure
 from shardcore.system import read_at
 from shardcore.writing.output import Output
 from shardcore.writing.temporary import Draining, TemporaryFile
@@ -288,16 +289,13 @@ class SpaceValues:
         fragments = more.parts.get(FRAGMENTS)
         if fragments is not None and not self.is_mesh:
             self._become_mesh(who)
-        try:
-            before = 0
+        before = 0
+        # After a failed input the data set stays valid; the end moves while values are collected.
+        with on_failure(lambda: self.spool.rewind(self._end)):
             if fragments is not None:
                 self._collect()
                 before = self._copy(fragments, who)
             content, stored = self._add_value(data, before, who)
-        except BaseException:
-            # After a failed input the data set stays valid.
-            self.spool.rewind(self._end)
-            raise
         self._labels.note(len(self._keys), more.label)
         self._keys.append(number)
         self._before.append(before)
