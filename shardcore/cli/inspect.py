@@ -42,6 +42,7 @@ from shardcore.cli.output import (
     warn,
     with_advice,
 )
+from shardcore.dataclasses import asdict
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.finding import Depth, Report
 from shardcore.model.text import bits_text, json_values, letters_of, long_size, plural, range_text, said, short
@@ -88,15 +89,11 @@ def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:
     found: dict[str, Any] = {"key": trace.key, "outcome": trace.outcome, "steps": steps, "ending": trace.ending}
     if cold is not None:
         found["cold"] = {
-            "opening": _cost_json(cold.opening),
-            "steps": [_cost_json(cost) for cost in cold.steps],
-            "total": _cost_json(cold.total),
+            "opening": asdict(cold.opening),
+            "steps": list(map(asdict, cold.steps)),
+            "total": asdict(cold.total),
         }
     return found
-
-
-def _cost_json(cost: ColdCost) -> dict[str, int]:
-    return {"requests": cost.requests, "bytes": cost.bytes, "rounds": cost.rounds}
 
 
 def trace_lines(

@@ -66,17 +66,18 @@ class _Outcome:
 
 def _searched(place: _Place, key: Key, options: dict[str, Any]) -> _Outcome:
     check_stopped()
-    if place.error is not None:
-        return _Outcome(KeyHit(shown_address(place.path), error=place.error))
+    error = place.error
     try:
-        return _look(place.path, key, options)
-    except NotAShard as error:
+        if error is None:
+            return _look(place.path, key, options)
+    except NotAShard as other:
         # A file with part of a magic number may be a damaged shard with the key.
-        if not (place.named or error.candidates):
+        if not (place.named or other.candidates):
             return _Outcome()
-        return _Outcome(KeyHit(shown_address(place.path), error=error))
-    except ShardError as error:
-        return _Outcome(KeyHit(shown_address(place.path), error=error))
+        error = other
+    except ShardError as caught:
+        error = caught
+    return _Outcome(KeyHit(shown_address(place.path), error=error))
 
 
 @operation
@@ -138,10 +139,12 @@ class KeySearch(Iterator[KeyHit]):
         self._hits.close()
 
     def _elsewhere(self, places: Iterator[_Place], tasks: TaskPool) -> Generator[_Outcome]:
+        from shardcore.shards.task_pool import TaskLimits
+
         tape: RequestLog | None = self._options.get("tape")
         plain = {name: value for name, value in self._options.items() if name != "tape"}
 
-        limits = tasks.limits(plain.get("remote"), tape)
+        limits = TaskLimits(plain.get("remote"), tape)
         # A limit is divided by the number of paths.
         found = list(places) if limits.limited else places
 

@@ -237,9 +237,6 @@ class TaskPool:
         if not self._keys:
             check_keys(ticket)
 
-    def limits(self, remote: RemoteOptions | None, log: RequestLog | None) -> TaskLimits:
-        return TaskLimits(remote, log)
-
     def calls(self, calls: Iterable[Call[R]]) -> Generator[R]:
         rest, sent, lost = iter(calls), deque[Call[R]](), 0
 
