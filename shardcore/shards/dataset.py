@@ -27,7 +27,7 @@ from shardcore.errors import (
     source_lost,
 )
 from shardcore.model.computed_children import GROUP_SIZE, Deferred
-from shardcore.model.content_layout import ContentParts
+from shardcore.model.content_layout import ContentPart, ContentParts
 from shardcore.model.data_set_nodes import placed, placed_error, placed_span, relocating
 from shardcore.model.finding import Depth, Report
 from shardcore.model.node import Node
@@ -46,7 +46,6 @@ from shardcore.sources.base import WHOLE_HEAD, Folder, Source, on_failure
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:
-    from shardcore.model.content_layout import ContentPart
     from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value

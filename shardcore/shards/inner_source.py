@@ -18,7 +18,7 @@ from shardcore.errors import (
     reported_as,
 )
 from shardcore.model.inside_path import InsideStep, inside_link, inside_text, last_name, shown_inside
-from shardcore.model.objects import State
+from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import plural, short
 from shardcore.shards.cache import Once
@@ -27,7 +27,6 @@ from shardcore.sources.base import RANGE, Source, on_failure
 
 if TYPE_CHECKING:
     from shardcore.model.keys import Key
-    from shardcore.model.objects import ObjectRef
     from shardcore.sources.remote.request_log import RequestLog
 
 IN_MEMORY = 64 << 20
