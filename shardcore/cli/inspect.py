@@ -49,7 +49,6 @@ from shardcore.model.text import bits_text, json_values, letters_of, long_size, 
 from shardcore.shards.registry import all_formats
 
 if TYPE_CHECKING:
-    from shardcore.model.drawing import Drawing
     from shardcore.model.node import Node
     from shardcore.operations.cold_cost import ColdTrace
     from shardcore.operations.references import References
@@ -104,7 +103,10 @@ def trace_lines(
     for number, (step, cost) in enumerate(zip_longest(trace.steps, cold.steps if cold is not None else ()), 1):
         yield from islice(_step_lines(number, step, cost), 1 if brief else None)
         if draw and step.drawing is not None:
-            yield from _drawn_lines(step.drawing)
+            from shardcore.teaching.drawing.text_output import COLUMNS, as_text
+
+            lines = ["", *as_text(step.drawing, COLUMNS - len(_INDENT)), ""]
+            yield from (f"{_INDENT}{line}".rstrip() for line in lines)
     if cold is not None:
         yield f"Cold start: {cost_text(cold.total)}."
     error = with_advice(trace.error, trace.remedy, opening_flags())
@@ -136,13 +138,6 @@ def _step_lines(number: int, step: Step, cost: ColdCost | None) -> Iterator[str]
         inputs = ", ".join(map(str, step.inputs))
         yield f"{_INDENT}{COMPUTED}" + (f"; from {inputs}" if inputs else "")
     yield from _value_lines(step)
-
-
-def _drawn_lines(drawing: Drawing) -> Iterator[str]:
-    from shardcore.teaching.drawing.text_output import COLUMNS, as_text
-
-    for line in ["", *as_text(drawing, COLUMNS - len(_INDENT)), ""]:
-        yield f"{_INDENT}{line}".rstrip()
 
 
 def _value_lines(step: Step) -> Iterator[str]:

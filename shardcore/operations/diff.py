@@ -365,7 +365,9 @@ def diff(first: Shard, second: Shard, *, contents: bool = True, progress: Progre
         ShardError: An index is invalid or cannot be read.
     """
     if _identical(first, second):
-        return _equal_by_identity(first)
+        none = np.zeros(0, np.int64)
+        counts = dict.fromkeys(KINDS, 0) | {DiffKind.EQUAL: first.declared_objects or 0}
+        return ShardDiff((), counts, dict.fromkeys(KINDS, 0), DiffDepth.IDENTITY, np.zeros(0, np.uint8), none, none)
     stage = partial(_stage, progress)
     near = [shard.source is not None and shard.source.near for shard in (first, second)]
     one = diff_side(first, sizes=contents or near[0], progress=stage(0, 150))
@@ -395,13 +397,6 @@ def _identical(first: Shard, second: Shard) -> bool:
     if one is None or other is None or one.near or other.near or first.format != second.format:
         return False
     return one.identity == other.identity or bool(one.content_tag and one.content_tag == other.content_tag)
-
-
-def _equal_by_identity(shard: Shard) -> ShardDiff:
-    none = np.zeros(0, np.int64)
-    counts = dict.fromkeys(KINDS, 0)
-    counts[DiffKind.EQUAL] = shard.declared_objects or 0
-    return ShardDiff((), counts, dict.fromkeys(KINDS, 0), DiffDepth.IDENTITY, np.zeros(0, np.uint8), none, none)
 
 
 def _joined(one: DiffSide, other: DiffSide, found: Pairs, unread: dict[int, str], depth: DiffDepth) -> ShardDiff:

@@ -29,7 +29,6 @@ from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, shown_address
 
 if TYPE_CHECKING:
-    from shardcore.shards.shard import Shard
     from shardcore.shards.task_pool import TaskPool
     from shardcore.sources.remote.request_log import LogShare, RequestLog
 
@@ -83,7 +82,9 @@ def _searched(place: _Place, key: Key, options: dict[str, Any]) -> _Outcome:
 @operation
 def _look(path: str, key: Key, options: dict[str, Any]) -> _Outcome:
     with open_shard(path, **options) as shard:
-        if not _takes(shard, key):
+        try:
+            shard.parse_key(shard.key_text(key))
+        except UsageError:
             return _Outcome(searched=True)
         try:
             ref = shard.find(key)
@@ -265,11 +266,3 @@ def find_in(
     remote = any(is_address(str(path)) for path in named)
     threads = jobs or (REMOTE_JOBS if remote else min(os.cpu_count() or 1, MOST_JOBS))
     return KeySearch(key, named, threads, progress, options, tasks)
-
-
-def _takes(shard: Shard, key: Key) -> bool:
-    try:
-        shard.parse_key(shard.key_text(key))
-    except UsageError:
-        return False
-    return True

@@ -288,7 +288,10 @@ class SpaceValues:
         number = key_number(key, more.label)
         fragments = more.parts.get(FRAGMENTS)
         if fragments is not None and not self.is_mesh:
-            self._become_mesh(who)
+            if self.described.kind is not SpaceKind.UNKNOWN or self._keys:
+                raise UsageError(f"{who} has fragments, which only meshes have; pass kind=mesh")
+            self.described = SpaceDescription(SpaceKind.MESH)
+            self.space = self.described.space()
         before = 0
         # After a failed input the data set stays valid; the end moves while values are collected.
         with on_failure(lambda: self.spool.rewind(self._end)):
@@ -332,13 +335,6 @@ class SpaceValues:
             suggested = not self.is_mesh and encoding not in COMPRESSED
             self._gzip = self._spec.data_encoding == "gzip" if self._spec is not None else suggested
         return self._gzip
-
-    def _become_mesh(self, who: str) -> None:
-        """Change an unknown key space to meshes, because fragments were given; UsageError if it has another kind."""
-        if self.described.kind is not SpaceKind.UNKNOWN or self._keys:
-            raise UsageError(f"{who} has fragments, which only meshes have; pass kind=mesh")
-        self.described = SpaceDescription(SpaceKind.MESH)
-        self.space = self.described.space()
 
     def _add_value(self, data: Data, fragments: int, who: str) -> tuple[int, int]:
         """Write one value to the spool; return its content size and stored size in bytes."""
