@@ -10,11 +10,10 @@ import typer
 from shardcore.cli.options import USUAL, Json, Opening, Uri, only, opens
 from shardcore.cli.output import print_json, print_line, progress_bar, write_text_to
 from shardcore.errors import UsageError
-from shardcore.model.drawing import sketch_label, sketch_named
+from shardcore.model.drawing import Drawing, Sketch, sketch_label, sketch_named
 from shardcore.model.text import short
 
 if TYPE_CHECKING:
-    from shardcore.model.drawing import Drawing, Sketch
     from shardcore.model.usage import Share
     from shardcore.shards.shard import Shard
     from shardcore.teaching.charts import Chart

@@ -10,12 +10,11 @@ import typer
 from shardcore.cli.options import REMOTE_PANEL, Json, format_argument
 from shardcore.cli.output import print_json, print_line
 from shardcore.model.finding import Depth
-from shardcore.model.options import OptionPurpose
+from shardcore.model.options import Option, OptionPurpose
 from shardcore.model.text import visible
 from shardcore.shards.registry import CONTAINERS, FORMATS, all_formats, format_of
 
 if TYPE_CHECKING:
-    from shardcore.model.options import Option
     from shardcore.shards.format import Format
 
 _OPTIONS = {

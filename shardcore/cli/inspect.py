@@ -42,13 +42,13 @@ from shardcore.cli.output import (
     warn,
     with_advice,
 )
+from shardcore.dataclasses import asdict
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.finding import Depth, Report
 from shardcore.model.text import bits_text, json_values, letters_of, long_size, plural, range_text, said, short
 from shardcore.shards.registry import all_formats
 
 if TYPE_CHECKING:
-    from shardcore.model.drawing import Drawing
     from shardcore.model.node import Node
     from shardcore.operations.cold_cost import ColdTrace
     from shardcore.operations.references import References
@@ -88,15 +88,11 @@ def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:
     found: dict[str, Any] = {"key": trace.key, "outcome": trace.outcome, "steps": steps, "ending": trace.ending}
     if cold is not None:
         found["cold"] = {
-            "opening": _cost_json(cold.opening),
-            "steps": [_cost_json(cost) for cost in cold.steps],
-            "total": _cost_json(cold.total),
+            "opening": asdict(cold.opening),
+            "steps": list(map(asdict, cold.steps)),
+            "total": asdict(cold.total),
         }
     return found
-
-
-def _cost_json(cost: ColdCost) -> dict[str, int]:
-    return {"requests": cost.requests, "bytes": cost.bytes, "rounds": cost.rounds}
 
 
 def trace_lines(
@@ -107,7 +103,10 @@ def trace_lines(
     for number, (step, cost) in enumerate(zip_longest(trace.steps, cold.steps if cold is not None else ()), 1):
         yield from islice(_step_lines(number, step, cost), 1 if brief else None)
         if draw and step.drawing is not None:
-            yield from _drawn_lines(step.drawing)
+            from shardcore.teaching.drawing.text_output import COLUMNS, as_text
+
+            lines = ["", *as_text(step.drawing, COLUMNS - len(_INDENT)), ""]
+            yield from (f"{_INDENT}{line}".rstrip() for line in lines)
     if cold is not None:
         yield f"Cold start: {cost_text(cold.total)}."
     error = with_advice(trace.error, trace.remedy, opening_flags())
@@ -139,13 +138,6 @@ def _step_lines(number: int, step: Step, cost: ColdCost | None) -> Iterator[str]
         inputs = ", ".join(map(str, step.inputs))
         yield f"{_INDENT}{COMPUTED}" + (f"; from {inputs}" if inputs else "")
     yield from _value_lines(step)
-
-
-def _drawn_lines(drawing: Drawing) -> Iterator[str]:
-    from shardcore.teaching.drawing.text_output import COLUMNS, as_text
-
-    for line in ["", *as_text(drawing, COLUMNS - len(_INDENT)), ""]:
-        yield f"{_INDENT}{line}".rstrip()
 
 
 def _value_lines(step: Step) -> Iterator[str]:

@@ -25,7 +25,7 @@ from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import short
 from shardcore.operations.description import FORCE, KEYS, LIMIT, Convert, Setting, setting, settings_of
 from shardcore.shards.registry import FORMATS, all_formats
-from shardcore.sources.base import on_failure, opening_whole
+from shardcore.sources.base import Source, on_failure, opening_whole
 from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, shown_address
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from shardcore.shards.format import Format
     from shardcore.shards.shard import Shard
     from shardcore.shards.task_pool import TaskPool
-    from shardcore.sources.base import Source
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
 

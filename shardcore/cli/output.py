@@ -7,21 +7,18 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardcore.dataclasses import dataclass
-from shardcore.errors import ConnectionFailed, FormatError, Remedy, ServerFailed, SourceError, reported_as
+from shardcore.errors import ConnectionFailed, FormatError, Remedy, ServerFailed, ShardError, SourceError, reported_as
 from shardcore.model.text import json_values, plural, visible
 from shardcore.progress import Progress, no_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from shardcore.errors import ShardError
     from shardcore.model.node import Node
     from shardcore.model.objects import ObjectRef
     from shardcore.shards.shard import Shard

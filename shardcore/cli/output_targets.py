@@ -15,12 +15,11 @@ from shardcore.dataclasses import replace
 from shardcore.errors import ShardError, UsageError, reported_as
 from shardcore.model.parallel import in_order
 from shardcore.model.text import plural
-from shardcore.sources.remote.address import parse_address
+from shardcore.sources.remote.address import Address, parse_address
 from shardcore.system import open_to_lock
 from shardcore.writing.temporary_names import lock, remove_tree, sweep, temporary_path
 
 if TYPE_CHECKING:
-    from shardcore.sources.remote.address import Address
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
     from shardcore.sources.remote.upload import Upload

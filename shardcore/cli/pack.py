@@ -38,14 +38,13 @@ from shardcore.cli.output import (
     write_text_to,
 )
 from shardcore.dataclasses import replace
-from shardcore.model.finding import Severity
+from shardcore.model.finding import Report, Severity
 from shardcore.model.options import OptionPurpose
 from shardcore.model.text import long_size, plural, range_text
 from shardcore.operations.description import Convert, Pack, Rekey, given
 from shardcore.shards.registry import FORMATS
 
 if TYPE_CHECKING:
-    from shardcore.model.finding import Report
     from shardcore.operations.pack import Packed
     from shardcore.writing.inputs import Skipped
     from shardcore.writing.manifest import Loss

@@ -6,20 +6,17 @@ import io
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.decoder_process import run_task
+from shardcore.codecs.decoder_process import TaskRunner, run_task
 from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, LimitExceeded, Unsupported
 from shardcore.model.optional_packages import optional
 from shardcore.model.span import Span
 from shardcore.model.text import plural
-
-if TYPE_CHECKING:
-    from shardcore.codecs.decoder_process import TaskRunner
 
 MOST_PIXELS = 1 << 26
 """Maximum number of pixels of a decoded image."""

@@ -101,6 +101,10 @@ class Option:
         return str(given)
 
 
+def written(name: str, type: OptionType, help: str, *more: Any, **named: Any) -> Option:
+    return Option(name, type, help, OptionPurpose.WRITE, *more, **named)
+
+
 def read_options(
     declared: Iterable[Option], given: Mapping[str, Any], purpose: OptionPurpose, who: str
 ) -> dict[str, Any]:

@@ -365,7 +365,9 @@ def diff(first: Shard, second: Shard, *, contents: bool = True, progress: Progre
         ShardError: An index is invalid or cannot be read.
     """
     if _identical(first, second):
-        return _equal_by_identity(first)
+        none = np.zeros(0, np.int64)
+        counts = dict.fromkeys(KINDS, 0) | {DiffKind.EQUAL: first.declared_objects or 0}
+        return ShardDiff((), counts, dict.fromkeys(KINDS, 0), DiffDepth.IDENTITY, np.zeros(0, np.uint8), none, none)
     stage = partial(_stage, progress)
     near = [shard.source is not None and shard.source.near for shard in (first, second)]
     one = diff_side(first, sizes=contents or near[0], progress=stage(0, 150))
@@ -395,13 +397,6 @@ def _identical(first: Shard, second: Shard) -> bool:
     if one is None or other is None or one.near or other.near or first.format != second.format:
         return False
     return one.identity == other.identity or bool(one.content_tag and one.content_tag == other.content_tag)
-
-
-def _equal_by_identity(shard: Shard) -> ShardDiff:
-    none = np.zeros(0, np.int64)
-    counts = dict.fromkeys(KINDS, 0)
-    counts[DiffKind.EQUAL] = shard.declared_objects or 0
-    return ShardDiff((), counts, dict.fromkeys(KINDS, 0), DiffDepth.IDENTITY, np.zeros(0, np.uint8), none, none)
 
 
 def _joined(one: DiffSide, other: DiffSide, found: Pairs, unread: dict[int, str], depth: DiffDepth) -> ShardDiff:
@@ -508,32 +503,18 @@ def _member_diffs(one: DiffSide, other: DiffSide, kinds: NDArray[np.uint8], a: I
         members = len(side.shard.members)  # type: ignore[attr-defined]
         counted.append(np.bincount(code, minlength=members * len(KINDS)).reshape(-1, len(KINDS)))
     sides = [{member.name: (number, member.size) for number, member in enumerate(s.members)} for s in (first, second)]
-    return tuple(
-        _member_diff(name, sides[0].get(name), sides[1].get(name), counted, _why(first, second, name))
-        for name in dict.fromkeys([*sides[0], *sides[1]])
-    )
-
-
-def _why(first: DataSet, second: DataSet, name: str) -> str:
-    errors = [found.message for shard in (first, second) if (found := shard.unreadable.get(name)) is not None]
-    return "; ".join(dict.fromkeys(errors))
-
-
-def _member_diff(
-    name: str,
-    first: tuple[int, int] | None,
-    second: tuple[int, int] | None,
-    counted: list[NDArray[np.int64]],
-    why: str,
-) -> MemberDiff:
-    sums = sum(counts[place[0]] for counts, place in zip(counted, (first, second), strict=True) if place is not None)
-    counts = dict(zip(KINDS, np.asarray(sums).tolist(), strict=True))
-    if why:
-        change = DiffKind.UNREAD
-    elif first is None or second is None:
-        change = DiffKind.ADDED if first is None else DiffKind.REMOVED
-    else:
-        same = first[1] == second[1] and counts[DiffKind.EQUAL] == sum(counts.values())
-        change = DiffKind.EQUAL if same else DiffKind.CHANGED
-    sizes = [place[1] if place is not None else None for place in (first, second)]
-    return MemberDiff(name, change, sizes[0], sizes[1], counts, why)
+    found = []
+    for name in dict.fromkeys([*sides[0], *sides[1]]):
+        sums = sum(counts[side[name][0]] for counts, side in zip(counted, sides, strict=True) if name in side)
+        counts = dict(zip(KINDS, np.asarray(sums).tolist(), strict=True))
+        sizes = [side[name][1] if name in side else None for side in sides]
+        errors = [shard.unreadable[name].message for shard in (first, second) if name in shard.unreadable]
+        if errors:
+            change = DiffKind.UNREAD
+        elif None in sizes:
+            change = DiffKind.ADDED if sizes[0] is None else DiffKind.REMOVED
+        else:
+            same = sizes[0] == sizes[1] and counts[DiffKind.EQUAL] == sum(counts.values())
+            change = DiffKind.EQUAL if same else DiffKind.CHANGED
+        found.append(MemberDiff(name, change, sizes[0], sizes[1], counts, "; ".join(dict.fromkeys(errors))))
+    return tuple(found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,7 @@ from shardcore.model.objects import ObjectColumns, Objects, State, in_states
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
-
-if TYPE_CHECKING:
-    from shardcore.sources.base import Source
+from shardcore.sources.base import Source
 
 I64 = NDArray[np.int64]
 

@@ -29,7 +29,6 @@ from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, shown_address
 
 if TYPE_CHECKING:
-    from shardcore.shards.shard import Shard
     from shardcore.shards.task_pool import TaskPool
     from shardcore.sources.remote.request_log import LogShare, RequestLog
 
@@ -66,23 +65,26 @@ class _Outcome:
 
 def _searched(place: _Place, key: Key, options: dict[str, Any]) -> _Outcome:
     check_stopped()
-    if place.error is not None:
-        return _Outcome(KeyHit(shown_address(place.path), error=place.error))
+    error = place.error
     try:
-        return _look(place.path, key, options)
-    except NotAShard as error:
+        if error is None:
+            return _look(place.path, key, options)
+    except NotAShard as other:
         # A file with part of a magic number may be a damaged shard with the key.
-        if not (place.named or error.candidates):
+        if not (place.named or other.candidates):
             return _Outcome()
-        return _Outcome(KeyHit(shown_address(place.path), error=error))
-    except ShardError as error:
-        return _Outcome(KeyHit(shown_address(place.path), error=error))
+        error = other
+    except ShardError as caught:
+        error = caught
+    return _Outcome(KeyHit(shown_address(place.path), error=error))
 
 
 @operation
 def _look(path: str, key: Key, options: dict[str, Any]) -> _Outcome:
     with open_shard(path, **options) as shard:
-        if not _takes(shard, key):
+        try:
+            shard.parse_key(shard.key_text(key))
+        except UsageError:
             return _Outcome(searched=True)
         try:
             ref = shard.find(key)
@@ -138,10 +140,12 @@ class KeySearch(Iterator[KeyHit]):
         self._hits.close()
 
     def _elsewhere(self, places: Iterator[_Place], tasks: TaskPool) -> Generator[_Outcome]:
+        from shardcore.shards.task_pool import TaskLimits
+
         tape: RequestLog | None = self._options.get("tape")
         plain = {name: value for name, value in self._options.items() if name != "tape"}
 
-        limits = tasks.limits(plain.get("remote"), tape)
+        limits = TaskLimits(plain.get("remote"), tape)
         # A limit is divided by the number of paths.
         found = list(places) if limits.limited else places
 
@@ -262,11 +266,3 @@ def find_in(
     remote = any(is_address(str(path)) for path in named)
     threads = jobs or (REMOTE_JOBS if remote else min(os.cpu_count() or 1, MOST_JOBS))
     return KeySearch(key, named, threads, progress, options, tasks)
-
-
-def _takes(shard: Shard, key: Key) -> bool:
-    try:
-        shard.parse_key(shard.key_text(key))
-    except UsageError:
-        return False
-    return True

@@ -130,7 +130,8 @@ def pack(
             items = read.items(writes.key_of, left_out)
             if replaced:
                 items = without_replaced(items, replaced)
-            values = _from_header(read.header, found) | values
+            kept = {option.name for option in found.options_for(OptionPurpose.WRITE)} & {"spec", "seed"}
+            values = {name: value for name, value in read.header.items() if name in kept} | values
         if inputs or read is None:
             gathered = gather(writes, inputs, values, left_out)
             values = dict(gathered.options) | values
@@ -321,8 +322,3 @@ def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progre
         return Report(depth, objects, tuple(findings), objects)
     without = sum(report.without_checksum for report in each)
     return Report(depth, objects, tuple(findings), sum(report.checked for report in each), without)
-
-
-def _from_header(header: Mapping[str, Any], found: Format) -> dict[str, Any]:
-    names = {option.name for option in found.options_for(OptionPurpose.WRITE)}
-    return {name: header[name] for name in ("spec", "seed") if name in names and name in header}

@@ -27,7 +27,7 @@ from shardcore.errors import (
     source_lost,
 )
 from shardcore.model.computed_children import GROUP_SIZE, Deferred
-from shardcore.model.content_layout import ContentParts
+from shardcore.model.content_layout import ContentPart, ContentParts
 from shardcore.model.data_set_nodes import placed, placed_error, placed_span, relocating
 from shardcore.model.finding import Depth, Report
 from shardcore.model.node import Node
@@ -42,11 +42,10 @@ from shardcore.shards.joined_objects import JoinedObjects, Member, MemberListing
 from shardcore.shards.shard import Arrays, Shard, ShardTasks, SourcePart, Work, label_requests, reading
 from shardcore.shards.shard_tasks import joined_report, member_count, member_report, member_shares
 from shardcore.shards.trace import LookupRecorder, Trace
-from shardcore.sources.base import WHOLE_HEAD, Folder, Source
+from shardcore.sources.base import WHOLE_HEAD, Folder, Source, on_failure
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:
-    from shardcore.model.content_layout import ContentPart
     from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
@@ -304,20 +303,17 @@ class DataSet(Shard, Arrays):
         else:
             fits = 0 < member.size <= self.whole_member
             source = self.folder.open_at(member.name, 0, member.size if fits else self.member_head)
-        try:
-            shard = self.open_member(member.name, source)
-            if shard.decodes_to_verify and self.isolated is not None:
-                shard.isolate(self.isolated)
-            label_requests(shard)
-            return shard
-        except (FormatError, NotAShard) as error:
-            with source:
+        with on_failure(source.close):
+            try:
+                shard = self.open_member(member.name, source)
+                if shard.decodes_to_verify and self.isolated is not None:
+                    shard.isolate(self.isolated)
+                label_requests(shard)
+                return shard
+            except (FormatError, NotAShard) as error:
                 if what := other_file(PrefetchedSource(source), by_beginning=True):
                     raise NotAShard(f"it is {what}", span=Span("", 0, source.size), is_other=True) from error
                 raise
-        except BaseException:
-            source.close()
-            raise
 
     def _check_open(self) -> None:
         if self._closed:

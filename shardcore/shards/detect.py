@@ -6,7 +6,6 @@ import re
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator
 from fnmatch import translate
-from typing import TYPE_CHECKING
 
 from shardcore.errors import (
     FormatError,
@@ -24,11 +23,8 @@ from shardcore.model.options import OptionPurpose
 from shardcore.model.text import visible
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.open_context import Draft
-from shardcore.sources.base import WHOLE_HEAD
-
-if TYPE_CHECKING:
-    from shardcore.sources.base import Folder
-    from shardcore.sources.prefetched_source import PrefetchedSource
+from shardcore.sources.base import WHOLE_HEAD, Folder
+from shardcore.sources.prefetched_source import PrefetchedSource
 
 _END = 4096
 """Bytes examined at the end of a file; detection has already read them."""

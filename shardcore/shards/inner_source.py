@@ -18,16 +18,15 @@ from shardcore.errors import (
     reported_as,
 )
 from shardcore.model.inside_path import InsideStep, inside_link, inside_text, last_name, shown_inside
-from shardcore.model.objects import State
+from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import plural, short
 from shardcore.shards.cache import Once
 from shardcore.shards.shard import Shard, bounded
-from shardcore.sources.base import RANGE, Source
+from shardcore.sources.base import RANGE, Source, on_failure
 
 if TYPE_CHECKING:
     from shardcore.model.keys import Key
-    from shardcore.model.objects import ObjectRef
     from shardcore.sources.remote.request_log import RequestLog
 
 IN_MEMORY = 64 << 20
@@ -203,24 +202,20 @@ class _Kept:
     def of(cls, pieces: Iterator[bytes], ref: ObjectRef) -> _Kept:
         held, size = bytearray(), 0
         file: IO[bytes] | None = None
-        try:
-            with reported_as("cannot store decoded bytes"):
-                for piece in pieces:
-                    size += len(piece)
-                    if file is None and size > IN_MEMORY:
-                        file = tempfile.TemporaryFile(prefix="shardcore-")  # noqa: SIM115 - closed with the source
-                        file.write(held)
-                        held = bytearray()
-                    if file is None:
-                        held += piece
-                    else:
-                        file.write(piece)
-                if ref.size not in (-1, size):
-                    found = f"{short(ref.key)} has {plural(size, 'byte')}; {ref.size:,} declared"
-                    raise FormatError(found, span=_first(ref))
-        except BaseException:
-            _close(file)
-            raise
+        with on_failure(lambda: _close(file)), reported_as("cannot store decoded bytes"):
+            for piece in pieces:
+                size += len(piece)
+                if file is None and size > IN_MEMORY:
+                    file = tempfile.TemporaryFile(prefix="shardcore-")  # noqa: SIM115 - closed with the source
+                    file.write(held)
+                    held = bytearray()
+                if file is None:
+                    held += piece
+                else:
+                    file.write(piece)
+            if ref.size not in (-1, size):
+                found = f"{short(ref.key)} has {plural(size, 'byte')}; {ref.size:,} declared"
+                raise FormatError(found, span=_first(ref))
         return cls(bytes(held), file, size)
 
     def read(self, start: int, stop: int) -> bytes:

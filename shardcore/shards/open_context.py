@@ -144,10 +144,6 @@ class PartialShard(Shard):
     def declared_objects(self) -> int:
         return self._draft.declared
 
-    @property
-    def loaded(self) -> bool:
-        return True
-
     def _load_index(self, progress: Progress) -> None:
         """Do nothing."""
 

@@ -20,7 +20,7 @@ from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.open_context import Draft, OpenContext, PartialShard
 from shardcore.shards.registry import all_containers, all_formats, each_format, folder_marks, format_of, writes_of
 from shardcore.shards.shard import Shard, label_requests
-from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, WHOLE_RANGE, Folder, Source, opens_whole
+from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, WHOLE_RANGE, Folder, Source, on_failure, opens_whole
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
 from shardcore.sources.location import FolderOpener, Openable, folder_of, local_path, source_of, text_at
 from shardcore.sources.prefetched_source import PrefetchedSource
@@ -155,7 +155,7 @@ def open(
         reach=elsewhere,
         trusted=remote.trusted if remote is not None else frozenset(),
     )
-    try:
+    with on_failure(lambda: None if target is where else target.close()):
         if isinstance(target, (LocalFolder, FileSource)):
             check_replaced(target.path, folder=isinstance(target, LocalFolder))
         if isinstance(target, Folder):
@@ -173,10 +173,6 @@ def open(
         near = place.lists_cheaply if isinstance(place, Folder) else place.near
         shard.jobs = jobs if jobs is not None else 1 if near else remote.threads if remote else REMOTE_JOBS
         return shard
-    except BaseException:
-        if target is not where:
-            target.close()
-        raise
 
 
 def _with_threads(where: object, remote: RemoteOptions | None, jobs: int | None) -> RemoteOptions | None:
@@ -240,32 +236,19 @@ def open_inside(
     # The format chosen for the file does not apply to its content; options that imply no format do.
     given = (option for one in all_formats() for option in one.options_for(OptionPurpose.OPEN))
     kept = {one.name: shard.chosen[one.name] for one in given if not one.names_format and one.name in shard.chosen}
-    try:
+    with on_failure(lambda: found.close() if closing or found is not shard else None):
         if not 0 < len(path) <= MOST_INSIDE:
             raise UsageError(f"a path inside a file has 1 to {MOST_INSIDE} steps, not {len(path)}")
         for number, step in enumerate(path, 1):
             last = number == len(path)
             source = source_inside(found, step, owned=closing or number > 1)
+            chosen: dict[str, Any] = {"format": format if last else None, "partial": partial and last} | kept
             try:
-                found = open(
-                    source,
-                    format=format if last else None,
-                    partial=partial and last,
-                    progress=progress,
-                    remote=remote,
-                    jobs=shard.jobs,
-                    **kept,
-                )
-            except BaseException as error:
-                source.release()
-                if isinstance(error, NotAShard):
-                    raise NotAShard(error.message, candidates=error.candidates, is_other=True) from error
-                raise
+                with on_failure(source.release):
+                    found = open(source, progress=progress, remote=remote, jobs=shard.jobs, **chosen)
+            except NotAShard as error:
+                raise NotAShard(error.message, candidates=error.candidates, is_other=True) from error
         return found
-    except BaseException:
-        if closing or found is not shard:
-            found.close()
-        raise
 
 
 def opening(
@@ -406,11 +389,8 @@ def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> W
     writes = writes_of(found)
     values = read_options(found.options, options, OptionPurpose.WRITE, format)
     where = output()
-    try:
+    with on_failure(where.discard):
         writer = writes.create(where, **values)
-    except BaseException:
-        where.discard()
-        raise
     writer.declared = found.options_for(OptionPurpose.FACT)
     writer.part_names = writes.parts
     return writer

@@ -52,7 +52,9 @@ def fetched_ahead(
         groups = deque(_groups([wanted for _, wanted in window]))
         for number, (thing, _) in enumerate(window):
             while groups and groups[0][0] <= number + jobs:
-                _prefetch(shard, groups.popleft()[1])
+                source, start, stop = groups.popleft()[1]
+                with contextlib.suppress(ShardError):
+                    shard.bytes_of(source).prefetch(start, stop)
             yield thing
 
 
@@ -103,9 +105,3 @@ def _groups(window: list[Wanted | None]) -> list[tuple[int, Wanted]]:
         for start, stop, members in merged([wanted[1:] for _, wanted in mine], FAR_GAP):
             found.append((min(mine[member][0] for member in members), (source, start, stop)))
     return sorted(found, key=itemgetter(0))
-
-
-def _prefetch(shard: Shard, wanted: Wanted) -> None:
-    source, start, stop = wanted
-    with contextlib.suppress(ShardError):
-        shard.bytes_of(source).prefetch(start, stop)

@@ -11,7 +11,6 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +24,7 @@ from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.open_context import nothing_else
 from shardcore.shards.shard import Shard, bounded
-from shardcore.sources.base import read_pieces
-
-if TYPE_CHECKING:
-    from shardcore.sources.base import Source
+from shardcore.sources.base import Source, read_pieces
 
 WINDOW = 1 << 20
 """Bytes searched at a time."""

@@ -31,13 +31,13 @@ from shardcore.model.budget import UNFORESEEN, OverBudget, budgeted, count_sourc
 from shardcore.model.chunk_grid import ArrayIndex, ArrayValue, AxisIndex, ChunkGrid, ShardArray
 from shardcore.model.finding import Depth, Finding, Findings, Report, Severity, collecting
 from shardcore.model.keys import Key, KeyForm, several
-from shardcore.model.node import Node, fields_of, path_to, runs_of
+from shardcore.model.node import Node, Runs, fields_of, path_to, runs_of
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State, in_states, row_steps
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span
 from shardcore.model.text import Displayed, plural, short, without_secrets
 from shardcore.progress import Progress, no_progress
-from shardcore.sources.base import PIECE, ReadPurpose, reading_for
+from shardcore.sources.base import PIECE, ReadPurpose, Source, reading_for
 from shardcore.sources.prefetched_source import WholeFiles
 
 if TYPE_CHECKING:
@@ -47,13 +47,11 @@ if TYPE_CHECKING:
     from shardcore.model.content_layout import ArrayLayout, ContentPart
     from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
-    from shardcore.model.node import Runs
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
     from shardcore.model.usage import LoadSource, Share
     from shardcore.shards.tickets import ShardTicket
     from shardcore.shards.trace import LookupRecorder, Trace
-    from shardcore.sources.base import Source
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
 

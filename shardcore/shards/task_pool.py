@@ -42,6 +42,7 @@ from shardcore.progress import stopped_by
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard, Work
 from shardcore.shards.tickets import ShardTicket, TaskResult, check_keys, on_shard, run_here, run_tickets, tickets_of
+from shardcore.sources.base import on_failure
 
 if TYPE_CHECKING:
     from ctypes import c_byte
@@ -67,11 +68,8 @@ class TaskState:
         self._lines: dict[str, Any] = {}
         with reported_as(f"cannot read or write the state file {path}"):
             self._file = path.open("a+b")
-            try:
+            with on_failure(self._file.close):
                 self._read(path)
-            except BaseException:
-                self._file.close()
-                raise
 
     def _read(self, path: Path) -> None:
         self._file.seek(0)
@@ -238,9 +236,6 @@ class TaskPool:
     def check_keys(self, ticket: ShardTicket) -> None:
         if not self._keys:
             check_keys(ticket)
-
-    def limits(self, remote: RemoteOptions | None, log: RequestLog | None) -> TaskLimits:
-        return TaskLimits(remote, log)
 
     def calls(self, calls: Iterable[Call[R]]) -> Generator[R]:
         rest, sent, lost = iter(calls), deque[Call[R]](), 0

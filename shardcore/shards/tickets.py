@@ -18,7 +18,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard, Work
-from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.base import Entry, Folder, Source, on_failure
 from shardcore.sources.location import folder_of, local_path
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
 
@@ -174,11 +174,8 @@ def open_ticket(ticket: ShardTicket, *, tape: RequestLog | None = None) -> Shard
     found = open_ticket_set(ticket, tape)
     if not isinstance(found, DataSet) or not ticket.name:
         return found
-    try:
+    with on_failure(found.close):
         shard = found.member(ticket.name)
-    except BaseException:
-        found.close()
-        raise
     shard.tape, own = found.tape, shard.close
 
     def close() -> None:
@@ -198,11 +195,8 @@ def open_ticket_set(ticket: ShardTicket, tape: RequestLog | None = None) -> Shar
     uri = parse_address(ticket.uri).as_folder.text if is_address(ticket.uri) else ticket.uri
     folder = folder_of(uri, ticket.remote, tape)
     listed = ListedFolder(folder, [Entry(ticket.name, max(ticket.size, 0), False)], getattr(folder, "tape", tape))
-    try:
+    with on_failure(listed.close):
         return open_shard(listed, format=ticket.format, remote=ticket.remote, **options)
-    except BaseException:
-        listed.close()
-        raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing, Figure
     from shardcore.model.record import Record
     from shardcore.model.section import Section
-    from shardcore.model.span import Span
     from shardcore.sources.base import Source
 
 

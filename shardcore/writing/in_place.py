@@ -24,7 +24,7 @@ from shardcore.dataclasses import dataclass
 from shardcore.errors import Remedy, SourceChanged, SourceError, UsageError, reported_as
 from shardcore.model.text import iso_text
 from shardcore.progress import Progress, no_progress
-from shardcore.sources.base import Source
+from shardcore.sources.base import Source, on_failure
 from shardcore.sources.local import FileSource, open_at_once, read_side_file
 from shardcore.sources.location import local_path
 from shardcore.system import closing_file, give_mode, lock_file, open_file, open_to_lock, sync_file
@@ -65,7 +65,7 @@ def _locked(path: Path, until: float) -> Iterator[None]:
         if descriptor is None:
             yield
             return
-        try:
+        with on_failure(os.close, descriptor):
             if mine.get(inode):
                 break
             if lock_file(descriptor) is False:
@@ -75,9 +75,6 @@ def _locked(path: Path, until: float) -> Iterator[None]:
             elif inode_of(path, follow=False) == inode:
                 break
             # Otherwise the file was replaced meanwhile, and the locked inode has no name any more.
-        except BaseException:
-            os.close(descriptor)
-            raise
         os.close(descriptor)
     mine[inode] = mine.get(inode, 0) + 1
     try:
@@ -257,14 +254,11 @@ def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
 def open_for_edit(path: Path) -> IO[bytes]:
     """Open a regular file or block device for reading and writing, unbuffered; fails for a link."""
     descriptor = open_at_once(path, os.O_RDWR, follow_links=False)
-    try:
+    with on_failure(os.close, descriptor):
         mode = os.fstat(descriptor).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
             raise SourceError(f"cannot write {path}: not a regular file")
         return os.fdopen(descriptor, "r+b", 0)
-    except BaseException:
-        os.close(descriptor)
-        raise
 
 
 def make_durable(file: IO[bytes], *, before: int) -> None:
@@ -334,17 +328,14 @@ def _open_audit_log(path: Path) -> int:
     with reported_as(f"cannot write {log}"):
         with contextlib.suppress(FileNotFoundError):
             descriptor = open_file(log, flags)
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                os.close(descriptor)
-                raise SourceError(f"cannot write {log}: not a regular file")
-            return descriptor
+            with on_failure(os.close, descriptor):
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    raise SourceError(f"cannot write {log}: not a regular file")
+                return descriptor
         descriptor = open_file(log, flags | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
+        with on_failure(os.close, descriptor):
             give_mode(descriptor, real_path(path))
             sync_folders([log.parent])
-        except SourceError:
-            os.close(descriptor)
-            raise
         return descriptor
 
 

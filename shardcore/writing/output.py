@@ -29,7 +29,7 @@ from weakref import WeakSet
 from shardcore.codecs.json_text import JsonLimits, parse_json
 from shardcore.errors import FormatError, Remedy, ShardError, SourceError, UsageError, reason_of, reported_as
 from shardcore.model.text import short
-from shardcore.sources.base import check_name
+from shardcore.sources.base import check_name, on_failure
 from shardcore.system import (
     is_link,
     is_own,
@@ -345,13 +345,10 @@ class Output:
                 _check_movable(root, folder, prepared)
             place = replacing_path(target, folder=self.folder)
             begin_replacement(prepared, place, files, remove)
-            try:
+            with on_failure(place.rename, prepared):
                 # Check again: until the lock was taken, another run may have changed the folder.
                 for name in files:
                     self._check_free(root / name)
-            except ShardError:
-                place.rename(prepared)
-                raise
             self._prepared = None
             self.removed = (*self.removed, *finish_replacement(place))
             return
@@ -449,11 +446,8 @@ def begin_replacement(prepared: Path, place: Path, files: Sequence[str], remove:
                     raise
         else:
             raise UsageError(f"another run is already replacing files in {place.parent}", remedy=Remedy.FINISH)
-    try:
+    with on_failure(place.rename, prepared):
         sync_folders([place.parent])
-    except SourceError:
-        place.rename(prepared)
-        raise
 
 
 def finish_replacement(place: Path) -> list[Path]:

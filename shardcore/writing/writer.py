@@ -16,6 +16,7 @@ from shardcore.model.keys import Key, KeyForm
 from shardcore.model.options import Option, OptionPurpose, read_options
 from shardcore.model.text import plural
 from shardcore.progress import check_stopped
+from shardcore.sources.base import on_failure
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.temporary import STREAM_PIECE
@@ -206,12 +207,9 @@ class Writer(ABC):
         if self._finished or self.output.planning:
             raise UsageError("this writer has finished" if self._finished else "this writer only plans")
         self._finished = True
-        try:
+        with on_failure(self.output.discard):
             self._complete()
             self.written = self.output.commit()
-        except BaseException:
-            self.output.discard()
-            raise
         return self.written
 
     def abort(self) -> None:

@@ -1,6 +1,6 @@
 """Bloscpack, versions 1, 2 and 3, and the bcolz folders that hold such files."""
 
-from shardcore.model.options import Option, OptionPurpose, OptionType
+from shardcore.model.options import Option, OptionPurpose, OptionType, written
 from shardcore.shards.format import Detail, Format, lazily
 from shardcore.writing.declaration import KeyRule, Writes
 
@@ -30,69 +30,53 @@ FORMAT = Format(
     ),
     edits={"append": lazily("shardcore.formats.bloscpack.writer:append")},
     options=(
-        Option(
+        written(
             "codec",
             OptionType.CHOICE,
             "The compressor; default: blosclz.",
-            OptionPurpose.WRITE,
             default="blosclz",
             choices=("blosclz", "lz4", "lz4hc", "zlib", "zstd"),
         ),
-        Option("level", OptionType.INTEGER, "0 (no compression) to 9; default: 7.", OptionPurpose.WRITE, default=7),
-        Option(
+        written("level", OptionType.INTEGER, "0 (no compression) to 9; default: 7.", default=7),
+        written(
             "shuffle",
             OptionType.CHOICE,
             "Groups bytes by their position in the element; default: byte. Bit shuffle is not offered, because "
             "readers based on Blosc 2 would return wrong bytes.",
-            OptionPurpose.WRITE,
             default="byte",
             choices=("byte", "none"),
         ),
-        Option(
-            "typesize",
-            OptionType.INTEGER,
-            "Bytes of an element, 1 to 255; default: itemsize of the array, else 8.",
-            OptionPurpose.WRITE,
+        written(
+            "typesize", OptionType.INTEGER, "Bytes of an element, 1 to 255; default: itemsize of the array, else 8."
         ),
-        Option(
+        written(
             "chunk_size",
             OptionType.SIZE,
             "Uncompressed bytes of every chunk but the last, rounded down to whole elements; default: 1M.",
-            OptionPurpose.WRITE,
             default="1M",
         ),
-        Option(
+        written(
             "checksum",
             OptionType.CHOICE,
             "The checksum after every chunk; default: adler32.",
-            OptionPurpose.WRITE,
             default="adler32",
             choices=("None", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512"),
         ),
-        Option(
-            "offsets",
-            OptionType.FLAG,
-            "Write a table of the offsets of chunks; default: yes.",
-            OptionPurpose.WRITE,
-            default=True,
-        ),
-        Option(
+        written("offsets", OptionType.FLAG, "Write a table of the offsets of chunks; default: yes.", default=True),
+        written(
             "spare",
             OptionType.INTEGER,
             "Spare slots in that table, for chunks that are appended later; default: ten per chunk.",
-            OptionPurpose.WRITE,
         ),
-        Option(
+        written(
             "metadata",
             OptionType.JSON,
             "JSON text, or the path of a JSON file; stored in every file, after the description of the array.",
-            OptionPurpose.WRITE,
         ),
-        Option(
+        written(
             "metadata_codec",
             OptionType.CHOICE,
             "Codec of the metadata; default: zlib, or none if zlib makes it longer.",
-            OptionPurpose.WRITE,
             default="zlib",
             choices=("none", "zlib"),
         ),

@@ -6,7 +6,7 @@ Chunks divide the stored order, so only the slowest axis is divided: the first i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,8 @@ from shardcore.model.chunk_grid import ElementLocation, GridCell, VoxelBox
 from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
+from shardcore.shards.shard import Shard
 from shardcore.shards.stored_grid import StoredGrid
-
-if TYPE_CHECKING:
-    from shardcore.shards.shard import Shard
 
 FileOf = Callable[[int], str | None]
 """Function that returns the file name of a chunk; None if the file is missing."""

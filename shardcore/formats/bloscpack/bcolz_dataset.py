@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ from shardcore.formats.bloscpack.lookup import (
 from shardcore.formats.bloscpack.objects import UNREAD, BloscpackObjects
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
 from shardcore.formats.bloscpack.tree import json_node
+from shardcore.model.chunk_grid import ChunkGrid
 from shardcore.model.computed_children import Deferred
 from shardcore.model.content_layout import ArrayLayout, ContentPart
 from shardcore.model.finding import Depth, Findings, Report
@@ -62,9 +63,6 @@ from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import PIECE, Folder, Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.prefetched_source import PrefetchedSource
-
-if TYPE_CHECKING:
-    from shardcore.model.chunk_grid import ChunkGrid
 
 MOST_FIELDS = 1000
 """Maximum number of columns whose type and shape are listed in the fields of the table."""

@@ -89,9 +89,6 @@ class BloscpackFiles(DataSet):
     def declared_objects(self) -> int:
         return len(self.members)
 
-    def parse_key(self, text: str) -> str:
-        return text
-
     def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
         names = self.route(key, recorder)
         if not names:

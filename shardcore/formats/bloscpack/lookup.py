@@ -334,7 +334,9 @@ class BloscpackLookup:
             return
         number, within = key.number, None
         if key.kind is KeyKind.ELEMENT:
-            element = self._element_byte(key)
+            metadata = self._file.metadata
+            places = self._fields("typesize") if metadata is None else (metadata.stored,)
+            element = ElementByte(attempt(lambda: self._element(key)), places)
             yield element
             if isinstance(element.found, KeyAbsent):
                 raise element.found
@@ -381,11 +383,6 @@ class BloscpackLookup:
         if array is not None:
             return element_at(key.index, array)
         return element_of(key.index, self._header.typesize, self._header.plain_size)
-
-    def _element_byte(self, key: BloscpackKey) -> ElementByte:
-        metadata = self._file.metadata
-        places = self._fields("typesize") if metadata is None else (metadata.stored,)
-        return ElementByte(attempt(lambda: self._element(key)), places)
 
     def _byte_chunk(self, offset: int) -> ByteChunk:
         found = attempt(lambda: self._content.locate(offset))

@@ -43,7 +43,7 @@ from shardcore.formats.bloscpack.metadata import array_info, names_array, write_
 from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.text import grouped_digits, plural, short
 from shardcore.progress import check_stopped
-from shardcore.sources.base import check_name
+from shardcore.sources.base import check_name, on_failure
 from shardcore.writing.in_place import Edit, FileChange, Stream, edit_of
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan
@@ -111,7 +111,8 @@ class BloscpackWriter(Writer):
             shape = packing.shape(content.size, content.array.dtype.itemsize if content.array else None)
             file = self.output.open(name) if self._file is None else self._file
             new = NewFile(file, packing, shape, metadata)
-            try:
+            # The caller may continue after a failed input; the incomplete file is removed.
+            with on_failure(file.rewind, 0) if file is self._file else on_failure(self.output.drop, file):
                 if isinstance(data, Sized) and self.output.planning:
                     new.pretend()
                     # The measured size of a `.npy` file includes its header, which is not packed.
@@ -120,13 +121,6 @@ class BloscpackWriter(Writer):
                     plains = chunks_of(content, shape.chunk_size, more.label)
                     recipe = replace(new.recipe, checked=self.checks)
                     new.write(compressed(plains, recipe, shape.chunk_size, self.output.workers))
-            except BaseException:
-                # The caller may continue after a failed input; the incomplete file is removed.
-                if file is self._file:
-                    file.rewind(0)
-                else:
-                    self.output.drop(file)
-                raise
         self._content += content.size
         self._done[name] = who, new
         return name.removesuffix(SUFFIX)

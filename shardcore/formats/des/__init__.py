@@ -1,6 +1,6 @@
 """Data Easy Store: shards of business documents by uid and date, with large contents in separate files."""
 
-from shardcore.model.options import Option, OptionPurpose, OptionType
+from shardcore.model.options import Option, OptionPurpose, OptionType, written
 from shardcore.shards.format import Detail, Format, lazily
 from shardcore.writing.declaration import KeyRule, Writes
 
@@ -51,54 +51,32 @@ FORMAT = Format(
         Option("date", OptionType.TIME, "created_at of the object, ISO 8601 (date or time).", OptionPurpose.LOCATE),
         Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", OptionPurpose.LOCATE),
         Option("zones", OptionType.TEXT, "Zones file: its path, address or text.", OptionPurpose.LOCATE, path=True),
-        Option(
+        written(
             "codec",
             OptionType.CHOICE,
             "Codec of contents; default: none.",
-            OptionPurpose.WRITE,
             default="none",
             choices=("none", "zstd", "lz4"),
         ),
-        Option(
-            "level",
-            OptionType.INTEGER,
-            "Level of the codec: zstd 1 to 22, default: 3; lz4 0 to 16.",
-            OptionPurpose.WRITE,
-        ),
-        Option(
-            "threshold", OptionType.SIZE, "Longer contents become BigFiles; default: 10M.", OptionPurpose.WRITE, "10M"
-        ),
-        Option(
-            "version", OptionType.CHOICE, "Layout of the entries; default: 2.", OptionPurpose.WRITE, "2", ("2", "1")
-        ),
-        Option(
-            "skip", OptionType.TEXT, "Suffixes of uids that are not compressed, such as .jpg,.zip.", OptionPurpose.WRITE
-        ),
-        Option(
-            "n_bits",
-            OptionType.INTEGER,
-            "Folder: bits of the shard number, 4 to 16; default: 8.",
-            OptionPurpose.WRITE,
-            8,
-        ),
-        Option(
+        written("level", OptionType.INTEGER, "Level of the codec: zstd 1 to 22, default: 3; lz4 0 to 16."),
+        written("threshold", OptionType.SIZE, "Longer contents become BigFiles; default: 10M.", "10M"),
+        written("version", OptionType.CHOICE, "Layout of the entries; default: 2.", "2", ("2", "1")),
+        written("skip", OptionType.TEXT, "Suffixes of uids that are not compressed, such as .jpg,.zip."),
+        written("n_bits", OptionType.INTEGER, "Folder: bits of the shard number, 4 to 16; default: 8.", 8),
+        written(
             "max_bytes",
             OptionType.SIZE,
             "Folder: maximum of uncompressed bytes per shard; default: 1,000,000,000.",
-            OptionPurpose.WRITE,
             default=1_000_000_000,
         ),
-        Option(
+        written(
             "date",
             OptionType.TIME,
             "created_at of objects that have none, in ISO 8601; a folder requires it.",
-            OptionPurpose.WRITE,
             proposed="now",
         ),
-        Option("sidecar", OptionType.FLAG, "Write a sidecar (.meta) with checksums per shard.", OptionPurpose.WRITE),
-        Option(
-            "keep_date", OptionType.FLAG, "Also store created_at in the metadata.", OptionPurpose.WRITE, proposed=True
-        ),
+        written("sidecar", OptionType.FLAG, "Write a sidecar (.meta) with checksums per shard."),
+        written("keep_date", OptionType.FLAG, "Also store created_at in the metadata.", proposed=True),
         Option("meta", OptionType.JSON, "Metadata of the object, a JSON object.", OptionPurpose.FACT),
         Option(
             "created_at", OptionType.TIME, "Creation time in ISO 8601; a folder routes by its date.", OptionPurpose.FACT

@@ -25,6 +25,7 @@ from shardcore.model.objects import NoObjects, steps_by_sum
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.text import plural, short
 from shardcore.shards.open_context import OpenContext
+from shardcore.sources.base import on_failure
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.prefetched_source import PrefetchedSource
@@ -381,15 +382,12 @@ class DesWriter(Writer):
             file.skip(size)
             self.exact = self.exact and codec == "none" and not self._sidecar
             return shard.inline_body(start, codec, size, meta), "0" * 64
-        try:
+        with on_failure(file.rewind, start):
             pieces = _hashed_pieces(content, digest)
             if codec != "none":
                 pieces = self._compressor(codec).pieces(pieces, size, whole=isinstance(content, bytes))
             for piece in pieces:
                 file.write(piece)
-        except BaseException:
-            file.rewind(start)
-            raise
         return shard.inline_body(start, codec, size, meta), digest.hexdigest() if digest else ""
 
     def _write_big(self, content: _Held, size: int, meta: bytes, who: str) -> tuple[bytes, str]:

@@ -31,7 +31,7 @@ from shardcore.shards.cache import OnceEach
 from shardcore.shards.dataset import Member, Members, members_in, some_members
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
-from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.base import Entry, Folder, Source, on_failure
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.system import is_link
@@ -57,7 +57,7 @@ class ZonesFolder(Folder):
         self._source, self._around = source, around
         self._folders: dict[str, Folder] = {}
         refused: list[StoreUntrusted] = []
-        try:
+        with on_failure(source.close):
             for label, zone in self.zones.items():
                 try:
                     self._folders[label] = _folder_of(zone, source, context, trusted=trusted)
@@ -67,9 +67,6 @@ class ZonesFolder(Folder):
                 # One error names all untrusted stores.
                 stores = dict.fromkeys(store for error in refused for store in error.stores)
                 raise StoreUntrusted(file=self.name, stores=tuple(stores), who=max(error.who for error in refused))
-        except BaseException:
-            source.close()
-            raise
         self.lists_cheaply = all(folder.lists_cheaply for folder in self._folders.values())
 
     def label_of(self, number: int) -> str | None:

@@ -1,6 +1,6 @@
 """The format `mdb`: Xet shards, an index of files, xorbs and chunks."""
 
-from shardcore.model.options import Option, OptionPurpose, OptionType
+from shardcore.model.options import Option, OptionPurpose, OptionType, written
 from shardcore.shards.format import Detail, Format, lazily
 from shardcore.writing.declaration import KeyRule, Writes
 
@@ -30,43 +30,32 @@ FORMAT = Format(
     edits={"rekey": lazily("shardcore.formats.mdb.writer:rekey")},
     options=(
         Option("xorbs", OptionType.FOLDER, "Folder that contains the xorbs.", flag="DIR"),
-        Option(
+        written(
             "form",
             OptionType.CHOICE,
             "full (with lookup tables), minimal (as stored by servers) or upload (as sent by clients); default: full.",
-            OptionPurpose.WRITE,
             default="full",
             choices=("full", "minimal", "upload"),
         ),
-        Option(
+        written(
             "compression",
             OptionType.CHOICE,
             "Compression of chunks; auto keeps the smallest result per chunk; default: auto.",
-            OptionPurpose.WRITE,
             default="auto",
             choices=("auto", "none", "lz4", "bg4"),
         ),
-        Option(
+        written(
             "xorbs",
             OptionType.TEXT,
             "Folder for xorbs, each named default.<hash>; default: xorbs, in the folder of the shard.",
-            OptionPurpose.WRITE,
             path=True,
         ),
-        Option(
-            "expiry",
-            OptionType.TEXT,
-            "Expiry for clients: ISO 8601, Unix seconds or none; default: none.",
-            OptionPurpose.WRITE,
-        ),
-        Option(
-            "key", OptionType.TEXT, "HMAC key of the chunk hashes, 64 hex digits; default: no key.", OptionPurpose.WRITE
-        ),
-        Option(
+        written("expiry", OptionType.TEXT, "Expiry for clients: ISO 8601, Unix seconds or none; default: none."),
+        written("key", OptionType.TEXT, "HMAC key of the chunk hashes, 64 hex digits; default: no key."),
+        written(
             "created",
             OptionType.TIME,
             "Creation time: ISO 8601 or Unix seconds; default: not recorded.",
-            OptionPurpose.WRITE,
             proposed="now",
         ),
         Option(

@@ -47,6 +47,7 @@ from shardcore.formats.mdb.xorbs import NAMES
 from shardcore.model.objects import NoObjects
 from shardcore.model.text import plural, short
 from shardcore.shards.open_context import OpenContext
+from shardcore.sources.base import on_failure
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.writing.in_place import check_other_file
@@ -279,11 +280,8 @@ class MdbWriter(Writer):
         self._out.commit()
 
     def finish(self) -> tuple[WrittenFile, ...]:
-        try:
+        with on_failure(self._out.discard):
             written = super().finish()
-        except BaseException:
-            self._out.discard()
-            raise
         self.written = (*self._out.written, *written)
         if self.output.removed:
             self.notes += self._out.unused(self._xorbs)
@@ -363,14 +361,11 @@ def rekey(
         fields["shard_key_expiry"] = expiry_field(read_time("expiry", expiry), for_ever=full)
     data[-FOOTER_SIZE:] = np.frombuffer(FOOTER.pack(**fields), np.uint8)
     output = Output(target, force=force)
-    try:
+    with on_failure(output.discard):
         target_file = output.open()
         target_file.write(data.tobytes())
         target_file.complete(len(shard.objects))
         return output.commit()
-    except BaseException:
-        output.discard()
-        raise
 
 
 def _protect(index: MdbIndex, data: NDArray[np.uint8], key: bytes) -> None:

@@ -1,6 +1,6 @@
 """The format `neuroglancer`: precomputed volumes, meshes, skeletons and annotations, sharded by uint64 keys."""
 
-from shardcore.model.options import Option, OptionPurpose, OptionType
+from shardcore.model.options import Option, OptionPurpose, OptionType, written
 from shardcore.shards.format import Detail, Format, lazily
 from shardcore.writing.declaration import KeyRule, Writes
 
@@ -48,61 +48,42 @@ FORMAT = Format(
         Option("info", OptionType.JSON, "Info of a data set, or its folder: path or address.", OptionPurpose.LOCATE),
         Option("spec", OptionType.JSON, "The sharding specification alone.", OptionPurpose.LOCATE),
         Option("folder", OptionType.TEXT, "Folder of the key space, if the info has several.", OptionPurpose.LOCATE),
-        Option(
+        written(
             "spec",
             OptionType.JSON,
             "The sharding specification, or an info with it; default: suggested by the program, with the reason.",
-            OptionPurpose.WRITE,
             flag="JSON|FILE",
         ),
-        Option(
+        written(
             "order",
             OptionType.CHOICE,
             "Order in a shard: by-minishard (values and index of each minishard in turn) or indices-last (all values, "
             "then all indices); default: by-minishard.",
-            OptionPurpose.WRITE,
             default="by-minishard",
             choices=("by-minishard", "indices-last"),
         ),
-        Option(
+        written(
             "info",
             OptionType.FLAG,
             "Write the info of the data set if its details are known; default: yes.",
-            OptionPurpose.WRITE,
             default=True,
         ),
-        Option(
+        written(
             "kind",
             OptionType.CHOICE,
             "Kind of the data, for the info; for a volume: image or segmentation.",
-            OptionPurpose.WRITE,
             choices=("mesh", "skeleton", "image", "segmentation"),
         ),
-        Option(
+        written(
             "volume",
             OptionType.TEXT,
             "A .npy with the axes x, y, z (and channels), written as raw chunks.",
-            OptionPurpose.WRITE,
             content=True,
             path=True,
         ),
-        Option(
-            "chunk_size",
-            OptionType.TEXT,
-            "Voxels per chunk of volume; default: 64,64,64.",
-            OptionPurpose.WRITE,
-            "64,64,64",
-        ),
-        Option(
-            "resolution",
-            OptionType.TEXT,
-            "Nanometres per voxel of volume; default: 1,1,1.",
-            OptionPurpose.WRITE,
-            "1,1,1",
-        ),
-        Option(
-            "template", OptionType.JSON, "The info of a data set that is not sharded.", OptionPurpose.WRITE, hidden=True
-        ),
+        written("chunk_size", OptionType.TEXT, "Voxels per chunk of volume; default: 64,64,64.", "64,64,64"),
+        written("resolution", OptionType.TEXT, "Nanometres per voxel of volume; default: 1,1,1.", "1,1,1"),
+        written("template", OptionType.JSON, "The info of a data set that is not sharded.", hidden=True),
     ),
     details={
         "voxel_begin": Detail("voxels", until="voxel_end"),

@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from contextlib import closing
 from contextvars import ContextVar
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from shardcore.errors import (
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import BESIDE, KeySpace
 from shardcore.formats.neuroglancer.lookup import KeyRouted, ShardMissing
+from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
 from shardcore.formats.neuroglancer.origin import (
     INFO_NAME,
     FoundInfo,
@@ -52,6 +53,7 @@ from shardcore.formats.neuroglancer.shard import (
 )
 from shardcore.formats.neuroglancer.sharding import KeyLocation, parse_key, shard_number
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
+from shardcore.model.chunk_grid import ChunkGrid
 from shardcore.model.computed_children import Deferred
 from shardcore.model.finding import Depth, Finding, Report, Severity
 from shardcore.model.keys import NUMBERS
@@ -67,10 +69,6 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import Shard, SourcePart
 from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Folder, Source
-
-if TYPE_CHECKING:
-    from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
-    from shardcore.model.chunk_grid import ChunkGrid
 
 MOST_TRIED = 1024
 """Maximum number of shards whose names are tried in a folder that cannot be listed."""

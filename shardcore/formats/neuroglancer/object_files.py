@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,26 +47,23 @@ from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.shard import KeySpaceFolder, Opener, SpaceShard
 from shardcore.formats.neuroglancer.sharding import parse_key
 from shardcore.model.budget import raised
-from shardcore.model.chunk_grid import ElementLocation, GridCell
+from shardcore.model.chunk_grid import ChunkGrid, ElementLocation, GridCell
 from shardcore.model.content_layout import RAW, ArrayLayout, ContentPart
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.keys import NUMBERS, KeyForm
 from shardcore.model.node import Node
 from shardcore.model.objects import MEMBER_ROW, ObjectColumns, ObjectRef, Objects, State, located
+from shardcore.model.record import Value
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span, decoded_name
 from shardcore.model.text import plural, short
 from shardcore.progress import Progress
 from shardcore.shards.dataset import Member
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.wrapper_sources import ConcatSource
-
-if TYPE_CHECKING:
-    from shardcore.model.chunk_grid import ChunkGrid
-    from shardcore.model.record import Value
-    from shardcore.shards.trace import LookupRecorder
 
 I64 = NDArray[np.int64]
 

@@ -39,7 +39,7 @@ from shardcore.formats.neuroglancer.origin import (
 )
 from shardcore.formats.neuroglancer.sharding import KEY_LIMIT, ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
-from shardcore.model.content_layout import RAW
+from shardcore.model.content_layout import RAW, ArrayLayout, ContentPart
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS
 from shardcore.model.objects import ObjectColumns, ObjectRef, State
@@ -61,7 +61,6 @@ from shardcore.sources.wrapper_sources import ConcatSource
 if TYPE_CHECKING:
     from shardcore.codecs.decoder_process import TaskRunner
     from shardcore.model.chunk_grid import ChunkGrid
-    from shardcore.model.content_layout import ArrayLayout, ContentPart
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
 

@@ -34,6 +34,7 @@ from shardcore.formats.neuroglancer.sharding import (
     shift_right,
 )
 from shardcore.model.text import plural
+from shardcore.sources.base import on_failure
 from shardcore.system import read_at
 from shardcore.writing.output import Output
 from shardcore.writing.temporary import Draining, TemporaryFile
@@ -287,17 +288,17 @@ class SpaceValues:
         number = key_number(key, more.label)
         fragments = more.parts.get(FRAGMENTS)
         if fragments is not None and not self.is_mesh:
-            self._become_mesh(who)
-        try:
-            before = 0
+            if self.described.kind is not SpaceKind.UNKNOWN or self._keys:
+                raise UsageError(f"{who} has fragments, which only meshes have; pass kind=mesh")
+            self.described = SpaceDescription(SpaceKind.MESH)
+            self.space = self.described.space()
+        before = 0
+        # After a failed input the data set stays valid; the end moves while values are collected.
+        with on_failure(lambda: self.spool.rewind(self._end)):
             if fragments is not None:
                 self._collect()
                 before = self._copy(fragments, who)
             content, stored = self._add_value(data, before, who)
-        except BaseException:
-            # After a failed input the data set stays valid.
-            self.spool.rewind(self._end)
-            raise
         self._labels.note(len(self._keys), more.label)
         self._keys.append(number)
         self._before.append(before)
@@ -334,13 +335,6 @@ class SpaceValues:
             suggested = not self.is_mesh and encoding not in COMPRESSED
             self._gzip = self._spec.data_encoding == "gzip" if self._spec is not None else suggested
         return self._gzip
-
-    def _become_mesh(self, who: str) -> None:
-        """Change an unknown key space to meshes, because fragments were given; UsageError if it has another kind."""
-        if self.described.kind is not SpaceKind.UNKNOWN or self._keys:
-            raise UsageError(f"{who} has fragments, which only meshes have; pass kind=mesh")
-        self.described = SpaceDescription(SpaceKind.MESH)
-        self.space = self.described.space()
 
     def _add_value(self, data: Data, fragments: int, who: str) -> tuple[int, int]:
         """Write one value to the spool; return its content size and stored size in bytes."""

@@ -1,6 +1,6 @@
 """Software Heritage Read Shard: many small objects, found by key through a perfect hash function."""
 
-from shardcore.model.options import Option, OptionPurpose, OptionType
+from shardcore.model.options import OptionType, written
 from shardcore.shards.format import Detail, Format, lazily
 from shardcore.writing.declaration import KeyRule, Writes
 
@@ -28,18 +28,13 @@ FORMAT = Format(
         "truncate": lazily("shardcore.formats.swh.writer:truncate"),
     },
     options=(
-        Option(
-            "seed",
-            OptionType.INTEGER,
-            "First seed tried for the hash function, 0 to 2^32 - 1; default: 1.",
-            OptionPurpose.WRITE,
-            default=1,
+        written(
+            "seed", OptionType.INTEGER, "First seed tried for the hash function, 0 to 2^32 - 1; default: 1.", default=1
         ),
-        Option(
+        written(
             "dedupe",
             OptionType.FLAG,
             "Deduplicate identical objects; by default, duplicates are an error.",
-            OptionPurpose.WRITE,
             default=False,
             flag="",
         ),

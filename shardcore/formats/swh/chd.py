@@ -48,7 +48,6 @@ class Round(NamedTuple):
     """One round of the hash of one key: three addends are added to the state, then the state is mixed."""
 
     before: Triple
-    addends: Triple
     added: Triple
     mixed: Triple
 
@@ -67,7 +66,7 @@ def jenkins_rounds(key: bytes, seed: int) -> tuple[Round, Round, Round]:
         a, b, c = state
         added = (a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK
         mixed = _mix_integers(*added)
-        rounds.append(Round(state, (x, y, z), added, mixed))
+        rounds.append(Round(state, added, mixed))
         state = mixed
     return rounds[0], rounds[1], rounds[2]
 

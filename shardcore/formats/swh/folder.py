@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +19,9 @@ from shardcore.model.text import plural
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.prefetched_source import PrefetchedSource
-
-if TYPE_CHECKING:
-    from shardcore.shards.trace import LookupRecorder
 
 SUFFIX = ".shard"
 """Usual suffix; also that of neuroglancer, so a folder is detected by the magic of its files."""

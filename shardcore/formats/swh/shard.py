@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from shardcore.formats.swh import hash_section, layout
 from shardcore.formats.swh.file import KEY_FORM, SwhFile, SwhObjects, check_length
 from shardcore.formats.swh.lookup import SwhLookup
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
-from shardcore.model.objects import ObjectColumns, State
+from shardcore.model.objects import ObjectColumns, ObjectRef, State
+from shardcore.model.record import Value
 from shardcore.model.section import laid_out
 from shardcore.model.span import Span
 from shardcore.shards.file_shard import FileShard
@@ -21,10 +22,6 @@ from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import Draft, OpenContext
 from shardcore.shards.shard import cut
 from shardcore.sources.prefetched_source import PrefetchedSource
-
-if TYPE_CHECKING:
-    from shardcore.model.objects import ObjectRef
-    from shardcore.model.record import Value
 
 LAST_SLOTS = 200
 """Slots before the hash function that are fetched with it: their keys show whether it fits."""

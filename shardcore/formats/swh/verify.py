@@ -63,7 +63,10 @@ def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
         slots, offsets, keys, damaged = _live_slots(file, findings, progress)
         objects = len(slots)
         _check_counts(file, objects, damaged, findings)
-        _check_duplicates(file, slots, keys, findings)
+        for first, second in find_duplicates(keys)[:1] if objects else ():
+            span = file.layout.slot_span(int(slots[second]), "key")
+            message = f"slots {int(slots[first])} and {int(slots[second])} have the same key"
+            findings.error("swh.duplicate-key", span, message, key=keys[second].tobytes().hex())
         _check_function(file, slots, keys, findings)
         if depth.reaches(Depth.CONTENT):
             order = order_by_offset(offsets)
@@ -136,13 +139,6 @@ def _check_counts(file: SwhFile, live: int, damaged: int, findings: Findings) ->
     elif (deleted := file.layout.deleted(live, damaged)) > 0:
         of = plural(declared, "object was", "objects were")
         findings.note("swh.deleted", place, f"{grouped_digits(deleted)} of {of} deleted")
-
-
-def _check_duplicates(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
-    for first, second in find_duplicates(keys)[:1] if len(keys) else ():
-        span = file.layout.slot_span(int(slots[second]), "key")
-        message = f"slots {int(slots[first])} and {int(slots[second])} have the same key"
-        findings.error("swh.duplicate-key", span, message, key=keys[second].tobytes().hex())
 
 
 def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:

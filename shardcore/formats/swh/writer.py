@@ -21,7 +21,7 @@ from shardcore.model.section import tile
 from shardcore.model.span import Span
 from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress
-from shardcore.sources.base import read_pieces
+from shardcore.sources.base import on_failure, read_pieces
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.writer import Data, Labels, More, Sized, Writer, pieces_of, twins_error
@@ -192,15 +192,12 @@ class SwhWriter(Writer):
     def _add_pieces(self, offset: int, data: Data, label: str) -> bytes:
         digest, size = hashlib.sha256(), 0
         self._file.write(_length(0))
-        try:
+        # The caller may continue after a failed input.
+        with on_failure(self._file.rewind, offset):
             for piece in pieces_of(data, label):
                 self._file.write(piece)
                 digest.update(piece)
                 size += len(piece)
-        except BaseException:
-            # The caller may continue after a failed input.
-            self._file.rewind(offset)
-            raise
         self._file.write_at(offset, _length(size))
         return digest.digest()
 

@@ -1,6 +1,6 @@
 """The format `xorb`: containers of compressed chunks, referenced by MDB shards."""
 
-from shardcore.model.options import Option, OptionPurpose, OptionType
+from shardcore.model.options import Option, OptionPurpose, OptionType, written
 from shardcore.shards.format import Format, lazily
 from shardcore.writing.declaration import KeyRule, Writes
 
@@ -21,19 +21,17 @@ FORMAT = Format(
         uncompressed={"compression": "none"},
     ),
     options=(
-        Option(
+        written(
             "compression",
             OptionType.CHOICE,
             "Compression of chunks; auto keeps the smallest result per chunk; default: auto.",
-            OptionPurpose.WRITE,
             default="auto",
             choices=("auto", "none", "lz4", "bg4"),
         ),
-        Option(
+        written(
             "cut",
             OptionType.FLAG,
             "Cut inputs into chunks; with `no`, each input is one chunk; default: yes.",
-            OptionPurpose.WRITE,
             default=True,
         ),
         Option("chunks", OptionType.JSON, "Uncompressed sizes of the content's chunks, in bytes.", OptionPurpose.FACT),

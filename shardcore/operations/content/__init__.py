@@ -5,13 +5,15 @@ A kind is a module of this package: how it is recognised, its type, and its form
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from numpy.typing import NDArray
 
 from shardcore.dataclasses import replace
 from shardcore.errors import FormatError, PackageMissing, ShardError, SourceError, UsageError
 from shardcore.model.content_layout import part_at
+from shardcore.model.keys import Key
+from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.operations.content.archives import ArchiveContent
@@ -19,11 +21,7 @@ from shardcore.operations.content.arrays import ArrayContent, PictureContent, Te
 from shardcore.operations.content.base import WHOLE, Beginning, BytesContent, Content, ShardContent
 from shardcore.operations.content.geometry import AnnotationsContent, MeshContent, SkeletonContent, declared_geometry
 from shardcore.operations.content.text import JsonContent, PlainTextContent, TableContent, TextContent, table_of_columns
-
-if TYPE_CHECKING:
-    from shardcore.model.keys import Key
-    from shardcore.model.objects import ObjectRef
-    from shardcore.shards.shard import Shard
+from shardcore.shards.shard import Shard
 
 AnyContent = (
     PlainTextContent | JsonContent | TableContent | PictureContent | ArrayContent | TensorsContent | MeshContent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from shardcore.dataclasses import asdict, dataclass, field, replace
 from shardcore.errors import FormatError, LimitExceeded, Unsupported, UsageError
 from shardcore.model.chunk_grid import ArrayValue
 from shardcore.model.content_layout import RAW, ArrayLayout
+from shardcore.model.objects import ObjectRef
 from shardcore.model.text import json_values, number_text, plural, range_text, said, short, visible
 from shardcore.operations.content.base import (
     HTML_LETTERS,
@@ -43,10 +44,7 @@ from shardcore.operations.content.base import (
     aligned,
     rest,
 )
-
-if TYPE_CHECKING:
-    from shardcore.model.objects import ObjectRef
-    from shardcore.shards.shard import Shard
+from shardcore.shards.shard import Shard
 
 LABELS = "compressed_segmentation"
 """Encoding of arrays of labels (segment IDs)."""

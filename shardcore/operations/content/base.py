@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.dataclasses import dataclass, field
 from shardcore.errors import UsageError
 from shardcore.model.optional_packages import not_installed
 from shardcore.model.text import Displayed, hex_rows, json_values, plural, visible
 from shardcore.shards.registry import all_formats
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shardcore.shards.shard import Shard
+from shardcore.shards.shard import Shard
 
 WHOLE = 64 << 20
 """Maximum size of pictures, arrays and archives that are read whole."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,13 @@ from shardcore.model.geometry import (
     MeshLayout,
     SkeletonGeometry,
 )
+from shardcore.model.keys import Key
+from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.model.text import number_text, plural, range_text
 from shardcore.operations.content.base import Beginning, Content, PictureBlock, Rows, rest
 from shardcore.operations.content.renderer import MOST_LINES, Scene, box_lines, coarse_scene, picture_of, scene_of
-
-if TYPE_CHECKING:
-    from shardcore.model.keys import Key
-    from shardcore.model.objects import ObjectRef
-    from shardcore.shards.shard import Shard
+from shardcore.shards.shard import Shard
 
 KINDS = ("mesh", "skeleton", "annotation", "annotation list", "annotation cell")
 """Kinds of objects for which a format may declare a geometry."""

@@ -248,7 +248,9 @@ def shade(
         _triangles(canvas, places, scene.triangles, (AMBIENT + (1 - AMBIENT) * facing).astype(np.float32))
     depth = scale * reach or 1.0
     _lines(canvas, places, scene.lines, depth, max(round(1.5 * wide), 1))
-    _dots(canvas, places, scene.dots, depth, 2.5 * wide if len(scene.lines) else 3.5 * wide)
+    for done in range(0, len(scene.dots), 1 << 16):
+        part, radius = scene.dots[done : done + (1 << 16)], 2.5 * wide if len(scene.lines) else 3.5 * wide
+        _stamp(canvas, places[part], depth, radius, part.astype(np.int64) + DOT, dots=True)
     light, hit = canvas.light.reshape(rows, columns), canvas.hit.reshape(rows, columns)
     things = np.full(hit.shape, -1, np.int64)
     there = (hit >= 0) & (hit < LINE)
@@ -359,12 +361,6 @@ def _lines(canvas: _Canvas, places: NDArray[np.float64], lines: NDArray[np.uint3
         within = np.arange(len(owner)) - np.repeat(np.cumsum(counts[part]) - counts[part], counts[part])
         share = (within / np.maximum(counts[owner] - 1, 1))[:, None]
         _stamp(canvas, ends[owner, 0] * (1 - share) + ends[owner, 1] * share, reach, width / 2, owner + LINE)
-
-
-def _dots(canvas: _Canvas, places: NDArray[np.float64], dots: NDArray[np.uint32], reach: float, radius: float) -> None:
-    for done in range(0, len(dots), 1 << 16):
-        part = dots[done : done + (1 << 16)]
-        _stamp(canvas, places[part], reach, radius, part.astype(np.int64) + DOT, dots=True)
 
 
 def _stamp(

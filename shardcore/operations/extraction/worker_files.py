@@ -6,7 +6,6 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from shardcore.dataclasses import dataclass, field, replace
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError, raise_if_lost, reported_as, source_lost
@@ -21,10 +20,8 @@ from shardcore.shards.shard_tasks import RowsRequest, rows_of
 from shardcore.shards.task_pool import TaskPool
 from shardcore.shards.tickets import absolute
 from shardcore.sources.remote.address import is_address, parse_address
+from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.upload import BucketFolder, Upload
-
-if TYPE_CHECKING:
-    from shardcore.sources.remote.options import RemoteOptions
 
 MOST_PLANNED = 1 << 22
 """Maximum objects of one shard, since all names are decided before writing."""

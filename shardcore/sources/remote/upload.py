@@ -17,7 +17,7 @@ from shardcore.dataclasses import dataclass, replace
 from shardcore.errors import Forbidden, Remedy, RemoteError, ShardError, UsageError, reported_as
 from shardcore.model.parallel import in_order
 from shardcore.progress import Progress, check_stopped, no_progress, wait_for
-from shardcore.sources.base import ReadPurpose
+from shardcore.sources.base import ReadPurpose, on_failure
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.request_log import Request
 from shardcore.sources.remote.response import (
@@ -103,7 +103,12 @@ class Upload:
             answer = self._ask(address, "upload_part", body=body, UploadId=upload, PartNumber=number)
             return {"PartNumber": number, "ETag": answer["ETag"]}
 
-        try:
+        def abort() -> None:
+            # Stored parts are billed. In an empty context, so that it is not cancelled.
+            with suppress(ShardError):
+                Context().run(self.abort, UnfinishedUpload(address, upload, ""))
+
+        with on_failure(abort):
             parts = []
             with closing(in_order(send, range(0, size, length), max(self.jobs, 2), stop=self.stop)) as sent:
                 for part in sent:
@@ -117,11 +122,6 @@ class Upload:
                 tag=lambda: _tag_of_parts([part["ETag"] for part in parts]),
                 MultipartUpload={"Parts": parts},
             )
-        except BaseException:
-            # Stored parts are billed. In an empty context, so that it is not cancelled.
-            with suppress(ShardError):
-                Context().run(self.abort, UnfinishedUpload(address, upload, ""))
-            raise
 
     # --- existing objects --------------------------------------------------------------------------------------
 
