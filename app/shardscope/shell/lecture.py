@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAction,
     QActionGroup,
@@ -401,8 +401,11 @@ class LectureScreen(QWidget):
 
     def _make_room(self) -> None:
         """Keep room for the bytes of all beats; a drawing that is not readable beside them takes it."""
-        slide, bytes_, room = self.slide, self.bytes, self._room()
-        if slide is not None and self._stage is not None and self._measured != (slide, room):
+        slide, bytes_ = self.slide, self.bytes
+        if slide is not None and self._stage is not None and self._measured != (slide, self._room()):
+            self._share = _SENTENCE
+            self._fit()
+            room = self._room()
             lower = QSize(0, bytes_.height() + self._column.spacing())
             kept = not bytes_.isHidden() or bytes_.sizePolicy().retainSizeWhenHidden()
             self._crowded = not self._readable(slide, room if kept else room - lower)
@@ -483,13 +486,17 @@ class LectureScreen(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.overlay.setGeometry(self.rect())
-        self._fit()
-        self._make_room()
+        self._lay_out()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.ApplicationFontChange:
-            self._fit()
+            QTimer.singleShot(0, self, self._lay_out)  # once all widgets have their fonts
+
+    def _lay_out(self) -> None:
+        self._measured = None, QSize()
+        self._fit()
+        self._make_room()
 
     def _fit(self) -> None:
         size = self.size()

@@ -120,9 +120,10 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
     entry = _leave(sheet, box, y, box.y, x)
     if not _crossed(sheet, entry, y, box.y):
         return [(entry, y), (entry, box.y - 2)]
+    shapes = [*(one.rect for one in sheet.boxes), *(one.rect for one in sheet.texts)]
     # The title is in the way: go to the left side if nothing is before it; otherwise around the title to the box.
     side, (left, middle) = sheet.left - _ASIDE - _NEXT * min(track, 1), (own.x - 2, own.middle[1])
-    if not any(one.rect.meets(Rect(side, middle - 1, left - side, 2)) for one in (*sheet.boxes, *sheet.texts)):
+    if not any(one.meets(Rect(side, middle - 1, left - side, 2)) for one in shapes):
         return [(side, y), (side, middle), (left, middle)]
     clear = _clear(sheet, y, box.y, entry, sheet.edges, _ROOM)
     if (under := _under_title(sheet, clear, entry, y, box)) is not None:

@@ -80,6 +80,10 @@ class Prose(QLabel):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self._apply_style()
+        elif event.type() == QEvent.Type.FontChange and (text := self.text()):
+            # Qt keeps the size of code and of gaps between paragraphs until another text is set.
+            self.setText("")
+            self.setText(text)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
