@@ -1080,6 +1080,8 @@ def read_content_range(source: Source, ref: ObjectRef, content: Span, start: int
         LimitExceeded: The range has more than `limit` bytes.
         UsageError: The start is after the end.
     """
+    if start > stop:
+        raise UsageError(f"{start}..{stop} is not a range: the start is after the end")
     first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
     if last - first > limit:
         raise LimitExceeded(f"the range of {ref.key} exceeds the limit of {plural(limit, 'byte')}", span=content)
