@@ -32,7 +32,7 @@ from shardcore.model.text import plural, short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.shards.file_shard import FileShard
-from shardcore.shards.shard import SourcePart, cut
+from shardcore.shards.shard import SourcePart, read_content_range
 from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Source, read_pieces
 from shardcore.sources.memory import BytesSource
@@ -267,7 +267,7 @@ class ContainerShard(FileShard):
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         if ref.codec != "none":
             return super()._read_range(ref, start, stop, limit)
-        return cut(self.file.source, self.file.content_span(ref), start, stop, limit)
+        return read_content_range(self.file.source, ref, self.file.content_span(ref), start, stop, limit)
 
     @property
     def checksum(self) -> str:

@@ -1071,12 +1071,19 @@ def _stopped_report(shard: Shard, depth: Depth, collected: list[Findings]) -> Re
     return Report(depth, verified, tuple(one for findings in collected for one in findings.all()), stopped_after=many)
 
 
-def cut(source: Source, content: Span, start: int, stop: int, limit: int) -> bytes:
-    """Return bytes `[start, stop)` of a content stored uncompressed at `content`; at most up to its end."""
+def read_content_range(source: Source, ref: ObjectRef, content: Span, start: int, stop: int, limit: int) -> bytes:
+    """Read bytes `[start, stop)` of an object that is stored uncompressed at `content`; cut at its end.
+
+    Raises:
+        LimitExceeded: The range has more than `limit` bytes.
+        UsageError: The start is after the end.
+    """
+    if start > stop:
+        raise UsageError(f"{start}..{stop} is not a range: the start is after the end")
     first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
     if last - first > limit:
-        raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}")
-    return source.read(first, last) if last > first else b""
+        raise LimitExceeded(f"the range of {ref.key} exceeds the limit of {plural(limit, 'byte')}", span=content)
+    return source.read(first, last)
 
 
 _PURPOSES = {

@@ -515,5 +515,8 @@ def read_groups(grouped: bytes) -> bytes:
 
 def write_groups(data: bytes | memoryview) -> bytes:
     """Group bytes by their offset modulo 4: 0, then 1, 2 and 3."""
-    grouped: bytes = native.group(data) if native else b"".join(data[first::GROUPS] for first in range(GROUPS))
+    if native is None:
+        plain = np.frombuffer(data, np.uint8)
+        return np.concatenate([plain[first::GROUPS] for first in range(GROUPS)]).tobytes()
+    grouped: bytes = native.group(data)
     return grouped

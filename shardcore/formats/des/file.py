@@ -24,12 +24,13 @@ from shardcore.errors import (
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, bigfile_name, read_uid, sections_of
 from shardcore.formats.des.sidecar import Sidecar, Tombstone, read_sidecar, sidecar_name
+from shardcore.model.objects import ObjectRef
 from shardcore.model.pointer_table import Links
 from shardcore.model.section import Section
 from shardcore.model.span import Span
 from shardcore.model.text import plural, short
 from shardcore.shards.cache import LruCache, Once
-from shardcore.shards.shard import cut
+from shardcore.shards.shard import read_content_range
 from shardcore.sources.base import Source, read_pieces
 
 KEPT_DECODED = 1 << 25
@@ -239,14 +240,15 @@ class DesFile:
                 message = f"sha256 of {name}: computed {digest.hexdigest()}, stored in its name"
                 raise BadChecksum(message, span=Span(name, 0, source.size))
 
-    def read_range(self, row: int, start: int, stop: int, limit: int) -> bytes | None:
+    def read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes | None:
         """Return bytes `[start, stop)` of a content that is stored uncompressed; None if it is compressed."""
-        self.check_allowed(row)
-        if self.entries.entry(row).big:
-            with self.open_bigfile(row) as source:
-                return cut(source, Span("", 0, source.size), start, stop, limit)
-        place, codec, _ = self._checked_payload(row)
-        return cut(self.source, place, start, stop, limit) if codec == "none" else None
+        self.check_allowed(ref.row)
+        if self.entries.entry(ref.row).big:
+            with self.open_bigfile(ref.row) as source:
+                content = Span(ref.spans[0].source, 0, source.size)
+                return read_content_range(source, ref, content, start, stop, limit)
+        place, codec, _ = self._checked_payload(ref.row)
+        return read_content_range(self.source, ref, place, start, stop, limit) if codec == "none" else None
 
     def decoded(self, row: int) -> bytes:
         """Return the uncompressed content of a compressed inline object, at most 32 MiB (LimitExceeded); cached."""

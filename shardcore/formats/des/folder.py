@@ -40,7 +40,7 @@ from shardcore.model.usage import LoadSource
 from shardcore.shards.cache import Once
 from shardcore.shards.dataset import DataSet, Member, Members
 from shardcore.shards.open_context import OpenContext
-from shardcore.shards.shard import SourcePart, cut
+from shardcore.shards.shard import SourcePart, read_content_range
 from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Entry, Folder, Source, read_pieces
 from shardcore.sources.prefetched_source import PrefetchedSource
@@ -380,7 +380,7 @@ class DesDataSet(DataSet):
         if ref.kind != "copy":
             return super()._read_range(ref, start, stop, limit)
         with self._open_copy(ref) as source:
-            return cut(source, Span("", 0, source.size), start, stop, limit)
+            return read_content_range(source, ref, Span(ref.spans[0].source, 0, source.size), start, stop, limit)
 
     def _open_copy(self, ref: ObjectRef) -> Source:
         name = SourceName.parse(ref.spans[0].source).path

@@ -108,7 +108,7 @@ class DesShard(FileShard):
 
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         """Return a range of the content. Uncompressed payloads and BigFiles are read only in this range, unverified."""
-        data = self.file.read_range(ref.row, start, stop, limit)
+        data = self.file.read_range(ref, start, stop, limit)
         return super()._read_range(ref, start, stop, limit) if data is None else data
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:

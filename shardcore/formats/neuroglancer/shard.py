@@ -53,7 +53,7 @@ from shardcore.shards.detect import other_file
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import Draft, OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT, Arrays, Shard, cut
+from shardcore.shards.shard import DEFAULT_LIMIT, Arrays, Shard, read_content_range
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.sources.wrapper_sources import ConcatSource
@@ -199,7 +199,7 @@ class NeuroglancerShard(OriginDetails, SpaceShard):
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         if ref.codec != "none":
             return super()._read_range(ref, start, stop, limit)
-        return cut(self.file.source, _content(ref), start, stop, limit)
+        return read_content_range(self.file.source, ref, _content(ref), start, stop, limit)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
         if part != FRAGMENTS or part not in ref.parts:

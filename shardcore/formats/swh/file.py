@@ -184,11 +184,13 @@ class SwhFile:
         return encoded, hash_section.decode(encoded, layout.buckets, layout.where)
 
     def displacements(self) -> NDArray[np.uint32] | None:
-        """Return the displacements of all buckets, without the rest of `function`; None if they are damaged."""
+        """Return the displacements of all buckets, without the rest of `function`; None if any part is damaged."""
 
         def decoded() -> NDArray[np.uint32] | None:
             with suppress(FormatError):
-                return self._read_function()[1].displacements
+                encoded, found = self._read_function()
+                if np.array_equal(encoded.directory, hash_section.directory_of(found.positions)):
+                    return found.displacements
             return None
 
         return self._displacements.get(decoded)

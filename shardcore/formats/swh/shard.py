@@ -20,7 +20,7 @@ from shardcore.model.span import Span
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import Draft, OpenContext
-from shardcore.shards.shard import cut
+from shardcore.shards.shard import read_content_range
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 LAST_SLOTS = 200
@@ -95,7 +95,7 @@ class SwhShard(FileShard):
         return stored[lead:]
 
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
-        return cut(self.file.source, self._objects.content_of(ref), start, stop, limit)
+        return read_content_range(self.file.source, ref, self._objects.content_of(ref), start, stop, limit)
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:

@@ -249,7 +249,7 @@ def _records(sizes: NDArray[np.int64], contents: Sequence[bytes]) -> bytes:
 # --- edits of a written shard -------------------------------------------------------------------------------------
 
 MANY = 100
-"""Number of keys above which the whole index is read, so that they are found by it."""
+"""Number of keys above which they are looked up together, which reads the whole index."""
 
 
 def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
@@ -266,10 +266,10 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
     contents: list[FileChange] = []
     lengths: list[FileChange] = []
     slots: list[FileChange] = []
-    if len(keys) > MANY:
-        shard.load_index()
-    for key in keys:
-        ref = shard.find(key)
+    found = shard.find_many(keys).tolist() if len(keys) > MANY else [-1] * len(keys)
+    for key, row in zip(keys, found, strict=True):
+        # A missing key is looked up alone, which raises the reason.
+        ref = shard.objects.ref(row) if row >= 0 else shard.find(key)
         if ref.row in rows:
             raise UsageError(f"the key {key} is given twice")
         rows[ref.row] = key

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import shardcore
 from shardcore.codecs.xet import chunker, xorb_layout
 from shardcore.codecs.xet.chunker import GEAR, MAX_CHUNK, MIN_CHUNK, WINDOW, chunks, cut_ends
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash, from_text, to_text, to_texts, tree_root, truncated, words
@@ -136,6 +137,18 @@ def test_cuts_by_numpy_and_by_the_extension(tmp_path: Path, monkeypatch: pytest.
     assert [ends[0] for ends in found[0][0][:6]] == [2 * MIN_CHUNK - 2, *limits[1:5], MAX_CHUNK]
     assert found[0][0][7:] == [[*range(MAX_CHUNK, len(data), MAX_CHUNK), len(data)][not data :] for data in files[7:]]
     assert found == found[:1] * len(ways)
+
+
+@pytest.mark.parametrize("form", ["xorb", "mdb"])
+def test_writing_without_the_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    monkeypatch.setattr(chunker, "native", None)
+    monkeypatch.setattr(xorb_layout, "native", None)
+    content = np.arange(100_000, dtype="<f4").tobytes()
+    with shardcore.create(tmp_path / f"x.{form}", format=form) as writer:
+        writer.add(None, content)
+    with shardcore.open(tmp_path / f"x.{form}") as shard:
+        rows = np.arange(len(shard.objects) if form == "xorb" else 1)
+        assert b"".join(shard.contents(rows)) == content
 
 
 @given(st.integers(0, 1000), st.lists(st.integers(0, 100_000), max_size=8))

@@ -36,6 +36,9 @@ def test_a_bigfile_is_read_whole_and_in_ranges(tmp_path: Path) -> None:
         assert opened.read(ref) == opened.read(opened.find("other")) == FILM
         assert opened.read_range(ref, 4, 8) == b"film"
         assert opened.read_range(ref, len(FILM) - 2, len(FILM) + 2) == b"lm"
+        with pytest.raises(LimitExceeded, match="the range of film exceeds") as caught:
+            opened.read_range(ref, 0, 2, limit=1)
+        assert caught.value.span == ref.spans[0]
         with opened.bytes_of(ref.spans[0].source) as source:
             assert source.read(0, source.size) == FILM
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
 
 import shardcore
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, ShardError
 from shardcore.formats.des.routing import Route
 from shardcore.model.objects import State
 from shardcore.testing import check_explained
@@ -154,6 +155,8 @@ def test_retention_copies(tmp_path: Path, where: str) -> None:
         kept = opened.find("a_b")
         assert (kept.state, kept.kind, kept.row) == (State.EXTERNAL, "copy", -1)
         assert opened.read_range(kept, 5, 9) == b"only"
+        with pytest.raises(LimitExceeded, match=re.escape(kept.spans[0].source)):
+            opened.read_range(kept, 5, 9, limit=3)
         assert [r.kind for r in opened.find_all("42")] == ["object", "copy"]
         for one, content in ((kept, b"kept only here"), (opened.find("me%40@1-2"), b"mine")):
             assert opened.read(one) == content

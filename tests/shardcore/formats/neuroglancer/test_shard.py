@@ -183,6 +183,9 @@ def test_ranges_of_values() -> None:
         ):
             with pytest.raises(error):
                 read()
+        with pytest.raises(LimitExceeded, match="the range of 7 exceeds the limit of 1 byte") as caught:
+            shard.read_range(ref, 0, 2, limit=1)
+        assert caught.value.span == ref.spans[0]
 
 
 def test_damaged_values_do_not_disturb_others() -> None:

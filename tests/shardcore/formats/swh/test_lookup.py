@@ -71,6 +71,18 @@ def test_a_lookup_before_does_not_hide_a_wrong_length() -> None:
                 ask(listed)
 
 
+def test_a_loaded_index_does_not_hide_a_wrong_select_directory() -> None:
+    data = bytearray((DATA / "small.shard").read_bytes())
+    with shardcore.open(bytes(data)) as shard:
+        key = next(iter(shard))
+        data[shard.file.hashing().parts["select directory"].start + 1] ^= 1
+    with shardcore.open(bytes(data)) as shard:
+        for load in (lambda: None, shard.load_index):
+            load()
+            with pytest.raises(FormatError, match="the select directory refers to bit"):
+                shard.find(key)
+
+
 def test_a_wrong_seed_is_no_dialect() -> None:
     data = bytearray((DATA / "small.shard").read_bytes())
     with shardcore.open(bytes(data)) as shard:

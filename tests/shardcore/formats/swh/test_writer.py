@@ -15,7 +15,7 @@ import shardcore
 from shardcore.cli.program import run as program
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.swh.shard import SwhShard
-from shardcore.formats.swh.writer import delete, truncate
+from shardcore.formats.swh.writer import MANY, delete, truncate
 from shardcore.model.objects import State
 from shardcore.testing import WriterContract
 from shardcore.testing import kill_runs as killed
@@ -146,6 +146,21 @@ def test_all_keys_are_checked_first(tmp_path: Path) -> None:
         for error, keys in ((KeyAbsent, [key, "00" * 32]), (UsageError, [key, key.upper()]), (UsageError, [])):
             with pytest.raises(error):
                 delete(shard, keys)
+
+
+@pytest.mark.parametrize("count", [MANY, MANY + 1])
+def test_a_wrong_length_does_not_prevent_deleting_others(tmp_path: Path, count: int) -> None:
+    path = Path(shutil.copy(DATA / "medium.shard", tmp_path))
+    with shardcore.open(path) as shard:
+        keys = live_keys(shard)[:count]
+        start = shard.find(keys[5]).spans[0].start
+    with path.open("r+b") as file:
+        file.seek(start - 1)
+        file.write(b"\3")
+    with shardcore.open(path) as shard:
+        assert delete(shard, keys).keys == tuple(keys)
+        with pytest.raises(KeyAbsent):
+            delete(shard, [*keys, "00" * 32])
 
 
 def test_truncate_cuts_what_follows(tmp_path: Path) -> None:
