@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator
+from itertools import pairwise, zip_longest
 from typing import Any
 
 import numpy as np
@@ -259,20 +260,19 @@ class JsonSpans:
         """Yield the members `[first, last)` of a container, in the order of the text."""
         if not value.count:
             return
-        edges = self.edges(value)
-        colons = self._within(self._colons, value.start) if value.kind == "object" else None
-        for number in range(first, min(value.count if last is None else last, value.count)):
-            start, stop = int(edges[number]) + 1, int(edges[number + 1])
-            if colons is None or number >= len(colons):
-                yield self._value("", *self._stripped(start, stop))
+        last = value.count if last is None else min(last, value.count)
+        colons = self._within(self._colons, value.start)[first:last].tolist() if value.kind == "object" else []
+        for (edge, stop), colon in zip_longest(pairwise(self.edges(value, first, last).tolist()), colons):
+            if colon is None:
+                yield self._value("", *self._stripped(edge + 1, stop))
                 continue
-            colon = int(colons[number])
-            key_start, key_stop = self._stripped(start, colon)
+            key_start, key_stop = self._stripped(edge + 1, colon)
             yield self._value(self.text(key_start, key_stop), *self._stripped(colon + 1, stop), key_start)
 
-    def edges(self, value: JsonValue) -> NDArray[np.int64]:
-        """Return the offsets of brackets and commas of a container, int64: member n is between edges n and n + 1."""
-        return np.concatenate([[value.start], self._within(self._commas, value.start), [value.stop - 1]])
+    def edges(self, value: JsonValue, first: int, last: int) -> NDArray[np.int64]:
+        """Return the offsets, int64, of the brackets and commas around each of the members `[first, last)`."""
+        commas = self._within(self._commas, value.start)[max(first - 1, 0) : last]
+        return np.concatenate([[value.start], commas, [value.stop - 1]])[min(first, 1) :][: last - first + 1]
 
     def path(self, offset: int) -> tuple[int, ...]:
         """Return the member numbers on the path from the root to the smallest value that contains a byte.

@@ -339,10 +339,16 @@ def json_node(data: bytes, source: str, base: int = 0) -> Node:
             found = enumerate(spans.members(value, first, last), first)
             return [node(_letters(one.key) if named else f"[{number}]", one, depth) for number, one in found]
 
-        named, edges = value.kind == "object", spans.edges(value)[: value.count + 1] + base
-        return list(grouped(Extents(edges[:-1] + 1, edges[1:], describe, source=source)))
+        named, edges = value.kind == "object", spans.edges(value, 0, value.count) + base
+        return list(grouped(_Members(edges[:-1] + 1, edges[1:], describe, source=source)))
 
     return node("JSON", spans.root, 0)
+
+
+class _Members(Extents):
+    """Nodes between two offsets each, without the white space around them."""
+
+    span_of = Children.span_of
 
 
 def _letters(name: str) -> str:

@@ -267,13 +267,25 @@ class NeuroglancerFile:
         firsts = np.append(np.flatnonzero(fresh), len(rows))
         starts, stops = _places(entries, rows[fresh])
         held = stops - starts <= SIZES_BLOCK
-        stored = ranges_of(self.source, starts[held], stops[held])
+        stored = self._stored(starts[held], stops[held])
         for a, b in _batches(stops - starts):
             found = list(self._checked(stored, starts[a:b], stops[a:b], work))
             shared = np.diff(firsts[a : b + 1]).tolist()
             work.unchecked += sum(count - 1 for value, count in zip(found, shared, strict=True) if value is None)
             of_rows = chain.from_iterable(map(repeat, found, shared))
             yield from zip(rows[firsts[a] : firsts[b]].tolist(), of_rows, strict=True)
+
+    def _stored(self, starts: I64, stops: I64) -> Iterator[bytes]:
+        """Yield the bytes of ranges sorted by start; those that overlap are read at once, in blocks."""
+        fresh = np.ones(len(starts), np.bool_)
+        fresh[1:] = (starts[1:] >= np.maximum.accumulate(stops)[:-1]) | (np.diff(starts // SIZES_BLOCK) > 0)
+        heads = np.flatnonzero(fresh)
+        blocks = ranges_of(self.source, starts[heads], np.maximum.reduceat(stops, heads))
+        block, base = b"", 0
+        for start, stop, first in zip(starts.tolist(), stops.tolist(), fresh.tolist(), strict=True):
+            if first:
+                block, base = next(blocks), start
+            yield block[start - base : stop - base]
 
     def _decompressed(self, stored: Iterable[bytes], starts: I64, stops: I64) -> list[bytes | ShardError]:
         return decompress_many(self.codec, list(stored), lambda at: Span("", int(starts[at]), int(stops[at])))
@@ -283,14 +295,15 @@ class NeuroglancerFile:
     ) -> Iterator[bytes | int | ShardError | None]:
         """Yield the contents of some values; `stored` has the bytes of those of up to `SIZES_BLOCK` bytes."""
         total = int((stops - starts).sum())
-        if total <= 2 * SMALL and work.left > total * (1 + DEFLATE_RATIO) and work.takes(total):
+        if not work.unchecked and total <= 2 * SMALL and work.left > total * (1 + DEFLATE_RATIO) and work.takes(total):
             for value in self._decompressed(islice(stored, len(starts)), starts, stops):
                 work.spend(0 if isinstance(value, ShardError) else len(value))
                 yield value
             return
         for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-            data = next(stored) if stop - start <= SIZES_BLOCK else None
-            yield self._content(data, Span("", start, stop), work) if work.takes(stop - start) else None
+            taken = work.takes(stop - start)
+            data = next(stored) if taken and stop - start <= SIZES_BLOCK else None
+            yield self._content(data, Span("", start, stop), work) if taken else None
 
     def _content(self, stored: bytes | None, place: Span, work: ContentBudget) -> bytes | int | ShardError | None:
         size, room = 0, max(work.left, 0)
@@ -327,7 +340,7 @@ class NeuroglancerFile:
         starts, stops = _places(entries, distinct)
         # Overlapping manifests are read, but in total not more than a multiple of the file size.
         left = MANIFESTS_FLOOR + MANIFESTS_RATIO * self.source.size
-        for at, stored in enumerate(ranges_of(self.source, starts, stops)):
+        for at, stored in enumerate(self._stored(starts, stops)):
             row, span = int(distinct[at]), Span("", int(starts[at]), int(stops[at]))
             if at % PROGRESS_EVERY == 0:
                 progress(at, len(distinct))

@@ -33,6 +33,7 @@ from shardcore.formats.neuroglancer.sharding import (
     key_numbers,
     shift_right,
 )
+from shardcore.model.objects import steps_by_sum
 from shardcore.model.text import plural
 from shardcore.sources.base import on_failure
 from shardcore.system import read_at
@@ -521,15 +522,13 @@ class Spool:
         # Adjacent ranges are merged.
         cuts = np.flatnonzero(starts[1:] != stops[:-1]) + 1
         starts, stops = starts[np.append(0, cuts)], stops[np.append(cuts - 1, len(stops) - 1)]
-        large = (range(*edges, PIECE) for edges in zip(starts.tolist(), stops.tolist(), strict=True))
-        held, size = list[tuple[int, int]](), 0
-        for start, stop in ((at, min(at + PIECE, part.stop)) for part in large for at in part):
-            held.append((start, stop))
-            size += stop - start
-            if size >= PIECE:
-                yield self._read(held)
-                held, size = [], 0
-        yield self._read(held)
+        for some in steps_by_sum(stops - starts, PIECE):
+            ranges = list(zip(starts[some].tolist(), stops[some].tolist(), strict=True))
+            if len(ranges) > 1:
+                yield self._read(ranges)
+                continue
+            for at in range(*ranges[0], PIECE):
+                yield self._read([(at, min(at + PIECE, ranges[0][1]))])
 
     def _read(self, ranges: list[tuple[int, int]]) -> bytes:
         if not isinstance(self._file, TemporaryFile):

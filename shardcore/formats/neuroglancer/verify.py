@@ -238,6 +238,7 @@ class _ShardChecks:
         readable = entries.inside.copy()
         check = ValueCheck(file.origin, file.base, file.source, findings, decoder)
         decodable = self._decodable()
+        last: object = None
         for done, (row, value) in enumerate(file.checked_contents(work) if file.codec == "gzip" else ()):
             if done % PROGRESS_EVERY == 0:
                 self._progress(done, len(entries))
@@ -245,7 +246,9 @@ class _ShardChecks:
             findings.verified = done + 1
             if isinstance(value, (bytes, int)):
                 sizes[row] = value if isinstance(value, int) else len(value)
-                if isinstance(value, bytes) and decodable[row] and check.at_once and sizes[row] <= check.most:
+                # Other keys of a shared value are decoded later, within the limit on the work.
+                first, last = value is not last, value
+                if first and isinstance(value, bytes) and decodable[row] and check.at_once and sizes[row] <= check.most:
                     check.check(self._key(row), int(entries.ids[row]), self._value_span(row), value)
                     decodable[row] = False
                 continue

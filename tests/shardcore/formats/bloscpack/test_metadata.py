@@ -19,6 +19,7 @@ from shardcore.formats.bloscpack.metadata import (
 )
 from shardcore.formats.bloscpack.tree import json_node
 from shardcore.model.finding import Severity
+from shardcore.model.span import Span
 from shardcore.testing import walk
 from tests.shardcore.formats.bloscpack.chunks import memcpy
 from tests.shardcore.formats.bloscpack.files import File
@@ -120,6 +121,11 @@ def test_json_nodes_have_exact_bytes() -> None:
     assert (root.span.start, root.span.stop) == (100, 100 + len(TEXT))
     spans = {node.name: TEXT[node.span.start - 100 : node.span.stop - 100].decode() for node in root.children}
     assert spans == {"größe": '"größe": [1, {"a": "x,y}]\\""}, []]', "b": '"b": null', "": '"": {}'}
+
+
+def test_groups_of_json_nodes_have_the_bytes_of_their_members() -> None:
+    for group in json_node(json.dumps([*range(2500)], indent=2).encode(), "").children:
+        assert group.span == Span("", group.children[0].span.start, group.children[-1].span.stop)
 
 
 def test_json_nodes_with_much_space() -> None:

@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore import FormatError, PackageMissing, Severity, cli
+from shardcore import FormatError, PackageMissing, Severity
+from shardcore.cli import program
 from shardcore.codecs.decoder_process import IsolatedDecoder, run_task
 from shardcore.formats.neuroglancer import file, index
 from shardcore.formats.neuroglancer.layout import MeshManifest
@@ -43,7 +44,7 @@ def verified(data: bytes, spec: ShardingSpec) -> Report:
 
 
 def one_minishard(stored: bytes, *rows: tuple[int, int, int]) -> bytes:
-    body = np.array(rows, "<u8").T.tobytes()
+    body = np.array([[number % 2**64 for number in row] for row in rows], "<u8").T.tobytes()
     return struct.pack("<2Q", len(stored), len(stored) + len(body)) + stored + body
 
 
@@ -154,6 +155,37 @@ def test_large_values_are_verified_in_pieces(monkeypatch: pytest.MonkeyPatch) ->
         found = [value for _, value in shard.file.checked_contents(ContentBudget(1 << 20))]
         assert found == [5000, b"short" * 30]
         assert max(held) <= 1000
+
+
+def test_overlapping_values_are_read_once_and_only_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = BytesSource(one_minishard(bytes(150_000), *((1, 1 - 99_000 if n else 0, 99_000) for n in range(50))))
+    with shardcore.open(source, spec=replace(ALONE, data_encoding="gzip").to_json()) as shard:
+        shard.load_index()
+        read: list[int] = []
+        read_many = shard.file.source.read_many
+
+        def counted(ranges: list[tuple[int, int]]) -> list[bytes]:
+            read.extend(stop - start for start, stop in ranges)
+            return read_many(ranges)
+
+        monkeypatch.setattr(shard.file.source, "read_many", counted)
+        work = ContentBudget(source.size)
+        assert all(isinstance(value, FormatError) for _, value in shard.file.checked_contents(work))
+        assert read.pop() == 99_049
+        work.spend(work.left)
+        assert [value for _, value in shard.file.checked_contents(work)] == [None] * 50
+        assert (work.unchecked, read) == (50, [])
+
+
+def test_shared_values_are_decoded_within_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 1 << 20)
+    stored = gzip.compress(struct.pack("<2I", 10_000, 0) + bytes(120_000))
+    rows = [(1, -len(stored) if n else 0, len(stored)) for n in range(100)]
+    spec = replace(ALONE, data_encoding="gzip").to_json()
+    (tmp_path / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec}))
+    (tmp_path / "0.shard").write_bytes(one_minishard(stored, *rows))
+    with shardcore.open(tmp_path / "0.shard") as shard:
+        assert 50 < shard.verify().left_out < 100
 
 
 CASES = Path(__file__).parents[3] / "data" / "cases"
@@ -294,7 +326,7 @@ def test_a_value_above_the_limit_is_left_out(
             with shardcore.allowing(0):
                 found = shard.verify()
         assert ([one.severity.value for one in found.findings], found.left_out) == ([meaning], 0)
-        assert cli.program.run(["verify", str(folder)]) == (0 if report.ok else 1)
+        assert program.run(["verify", str(folder)]) == (0 if report.ok else 1)
 
 
 def test_a_level_above_the_limit_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,7 +390,7 @@ def test_verify_decodes_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(IsolatedDecoder, "run", run)
     folder = SAMPLES / "segmentation" / "mesh"
-    assert cli.program.run(["verify", str(folder)]) == 0
+    assert program.run(["verify", str(folder)]) == 0
     once = len(tasks)
     with shardcore.open(folder, isolated=True) as shard:
         assert shard.verify().ok

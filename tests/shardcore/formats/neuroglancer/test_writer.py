@@ -9,6 +9,7 @@ import struct
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 import shardcore
@@ -18,10 +19,22 @@ from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.operations.pack import pack
 from shardcore.testing import WriterContract
 from shardcore.testing.kill_runs import bytes_of
+from shardcore.writing.output import Output
 from shardcore.writing.writer import Writer
 from tests.shardcore.formats.neuroglancer.made import manifest
 
 FIXTURES = Path(__file__).parents[3] / "data" / "neuroglancer"
+
+
+def test_pieces_are_not_larger_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(space_values, "PIECE", 100)
+    spool = space_values.Spool(Output(tmp_path / "out"))
+    data = random.Random(1).randbytes(1000)
+    spool.write(data)
+    ranges = [(900, 1000), (0, 250), (300, 340), (360, 400), (410, 450), (700, 900)]
+    pieces = list(spool.pieces(*np.array(ranges).T))
+    assert [*map(len, pieces)] == [100, 100, 100, 50, 80, 40, 100, 100]
+    assert b"".join(pieces) == b"".join(data[start:stop] for start, stop in ranges)
 
 
 def spec(preshift: int, kind: str, minishard: int, shard: int, encodings: str = "raw") -> dict[str, Any]:
