@@ -516,29 +516,30 @@ class Spool:
             del self._kept[at:]
 
     def pieces(self, starts: Rows, stops: Rows) -> Iterator[bytes]:
-        """Yield the bytes of ranges, concatenated, in pieces of about `PIECE` bytes."""
+        """Yield the bytes of ranges, concatenated, in pieces of up to `PIECE` bytes."""
         if not len(starts):
             return
         # Adjacent ranges are merged.
         cuts = np.flatnonzero(starts[1:] != stops[:-1]) + 1
         starts, stops = starts[np.append(0, cuts)], stops[np.append(cuts - 1, len(stops) - 1)]
+        # Large ranges are divided.
+        counts = -((starts - stops) // PIECE)
+        firsts = np.cumsum(counts) - counts
+        starts = np.repeat(starts - PIECE * firsts, counts) + PIECE * np.arange(counts.sum())
+        stops = np.minimum(starts + PIECE, np.repeat(stops, counts))
         for some in steps_by_sum(stops - starts, PIECE):
-            ranges = list(zip(starts[some].tolist(), stops[some].tolist(), strict=True))
-            if len(ranges) > 1:
-                yield self._read(ranges)
-                continue
-            for at in range(*ranges[0], PIECE):
-                yield self._read([(at, min(at + PIECE, ranges[0][1]))])
+            yield self._read(starts[some].tolist(), stops[some].tolist())
 
-    def _read(self, ranges: list[tuple[int, int]]) -> bytes:
+    def _read(self, starts: list[int], stops: list[int]) -> bytes:
+        ranges = zip(starts, stops, strict=True)
         if not isinstance(self._file, TemporaryFile):
             with memoryview(self._kept) as kept:
-                return b"".join(kept[start:stop] for start, stop in ranges)
+                return b"".join(bytes(kept[start:stop]) for start, stop in ranges)
         with reported_as(f"cannot write {self._file.final}"):
             self._file.file.flush()
             descriptor = self._file.file.fileno()
             found = b"".join(read_at(descriptor, stop - start, start) for start, stop in ranges)
-        if len(found) != sum(stop - start for start, stop in ranges):
+        if len(found) != sum(stops) - sum(starts):
             raise SourceError(f"cannot write {self._file.final}: its temporary file was truncated")
         return found
 
