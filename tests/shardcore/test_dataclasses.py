@@ -22,11 +22,7 @@ CLASSES = {  # name and bases: decorator, body, arguments of an instance
     "Hashed": ("@dataclass(slots=True, unsafe_hash=True)", "a: int; b: int = field(default=7, init=False)", "1"),
     "Counted": ("@dataclass", "a: int = field(default=7, init=False); b: list = field(default_factory=list)", ""),
     "Frozen": ("@dataclass(frozen=True, slots=True, order=True)", "a: int; b: int = 2; d: ClassVar[int] = 3", "1"),
-    "Derived(Frozen)": (
-        "@dataclass(frozen=True, slots=True)",
-        "b: int = field(kw_only=True); __hash__ = None",
-        "1,b=5",
-    ),
+    "Derived(Frozen)": ("@dataclass(frozen=True, slots=True)", "b: int = field(kw_only=True); __hash__=None", "1,b=5"),
     "Keywords": ("@dataclass(frozen=True, kw_only=True)", "a: int = 1; b: int; __post_init__ = lambda _: None", "b=4"),
     "Equal": ("@dataclass(frozen=True)", "a: int = field(hash=False); __eq__ = lambda self, other: True", "1"),
     "Standard(Frozen)": ("@standard(frozen=True, slots=True)", "c: int = 3", "1"),
