@@ -9,25 +9,17 @@ from dataclasses import MISSING, Field, FrozenInstanceError, asdict, field, fiel
 from functools import partial
 from inspect import get_annotations
 from reprlib import recursive_repr
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["MISSING", "asdict", "dataclass", "field", "fields", "is_dataclass", "replace"]
 
 
 _FIELD: Any = dataclasses._FIELD  # type: ignore[attr-defined]  # what `fields` looks for
-_OMITTED = type("Omitted", (), {"__repr__": lambda _: "<factory>"})()
+_FROM_FACTORY = type("FromFactory", (), {"__repr__": lambda _: "<factory>"})()
 
 
-class _Params:
-    """What the standard decorator and Dask read of a class."""
-
-    __slots__ = ("frozen",)
-
-    def __init__(self, frozen: bool) -> None:
-        self.frozen = frozen
-
-
-class _Late:
+class _Lazy:
     """Attribute of a class, made by `make(cls)` at its first use."""
 
     def __init__(self, cls: type, name: str, make: Callable[[type], Any]) -> None:
@@ -46,9 +38,7 @@ def _fields(kinds: dict[str, Any], given: dict[str, Any], kw_only: bool, cls: ty
     for base in cls.__mro__[:0:-1]:
         found |= getattr(base, "__dataclass_fields__", {})
     for name, kind in kinds.items():
-        one: Any = given.get(name, MISSING)
-        if not isinstance(one, Field):
-            one = field(default=one)
+        one: Any = given.get(name) or field()
         one.name, one.type, one._field_type = name, kind, _FIELD
         one.kw_only = kw_only if one.kw_only is MISSING else one.kw_only
         found[name] = one
@@ -56,22 +46,23 @@ def _fields(kinds: dict[str, Any], given: dict[str, Any], kw_only: bool, cls: ty
 
 
 def _init(frozen: bool, cls: type) -> Callable[..., None]:
-    scope: dict[str, Any] = {"_set": object.__setattr__, "_omitted": _OMITTED}
-    parameters, keywords = ["self"], list[str]()
-    lines = []
+    scope: dict[str, Any] = {"_set": object.__setattr__, "_from_factory": _FROM_FACTORY}
+    parameters, keywords, lines = ["self"], list[str](), list[str]()
     for one in fields(cls):
-        given = value = one.name
+        name = given = value = one.name
+        fresh = ""
         if one.default is not MISSING:
-            scope[default := f"_{one.name}_default"] = one.default
-            given = f"{one.name}={default}"
+            scope[fresh := f"_{name}_default"] = one.default
+            given = f"{name}={fresh}"
         elif one.default_factory is not MISSING:
-            scope[factory := f"_{one.name}_factory"] = one.default_factory
-            given = f"{one.name}=_omitted"
-            value = f"{factory}() if {value} is _omitted else {value}" if one.init else f"{factory}()"
+            scope[factory := f"_{name}_factory"] = one.default_factory
+            given, fresh = f"{name}=_from_factory", f"{factory}()"
+            value = f"{fresh} if {name} is _from_factory else {name}"
         if one.init:
             (keywords if one.kw_only else parameters).append(given)
-        if one.init or value != one.name:
-            lines.append(f"_set(self, {one.name!r}, {value})" if frozen else f"self.{one.name} = {value}")
+            fresh = value
+        if fresh:
+            lines.append(f"_set(self, {name!r}, {fresh})" if frozen else f"self.{name} = {fresh}")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     if keywords:
@@ -115,22 +106,26 @@ def _text(cls: Any) -> Callable[[object], str]:
     return text
 
 
-def _refusal(verb: str, cls: type) -> Callable[..., None]:
+def _refusal(method: str, cls: type) -> Callable[..., None]:
+    names = {one.name for one in fields(cls)}
+
     def refuse(self: object, name: str, *value: object) -> None:
-        raise FrozenInstanceError(f"cannot {verb} field {name!r}")
+        if type(self) is cls or name in names:
+            raise FrozenInstanceError(f"cannot {'assign to' if value else 'delete'} field {name!r}")
+        getattr(super(cls, self), method)(name, *value)
 
     return refuse
 
 
-def _set_state(self: object, state: tuple[dict[str, Any] | None, dict[str, Any]]) -> None:
-    for name, value in [one for part in state if part for one in part.items()]:
-        object.__setattr__(self, name, value)
+def _set_state(self: object, state: Any) -> None:
+    for part in state if isinstance(state, tuple) else (state,):  # values of `__dict__`, values of slots
+        for name, value in (part or {}).items():
+            object.__setattr__(self, name, value)
 
 
-_FROZEN = {"__setattr__": partial(_refusal, "assign to"), "__delattr__": partial(_refusal, "delete")}
-_ORDER = {
-    f"__{one.__name__}__": partial(_comparison, one) for one in (operator.lt, operator.le, operator.gt, operator.ge)
-}
+_FROZEN: dict[str, Any] = {name: partial(_refusal, name) for name in ("__setattr__", "__delattr__")}
+_FROZEN["__setstate__"] = lambda _: _set_state
+_ORDER = {f"__{name}__": partial(_comparison, getattr(operator, name)) for name in ("lt", "le", "gt", "ge")}
 
 
 if TYPE_CHECKING:
@@ -143,30 +138,35 @@ else:
         def define(cls):
             body = dict(cls.__dict__)
             own = {name: kind for name, kind in get_annotations(cls).items() if "ClassVar" not in str(kind)}
-            given = {name: body[name] for name in own if name in body}
-            late = {
+            given = {name: body[name] for name in own.keys() & body.keys()}
+            for name, value in given.items():
+                given[name] = one = value if isinstance(value, Field) else field(default=value)
+                if one.default.__class__.__hash__ is None:
+                    raise ValueError(f"mutable default {type(one.default)} for field {name}: use default_factory")
+                setattr(cls, name, one.default)
+                if one.default is MISSING:
+                    delattr(cls, name)
+            if "__eq__" in body and body["__hash__"] is None:
+                del body["__hash__"]  # set by Python, not by the class
+            lazy = {
                 "__dataclass_fields__": partial(_fields, own, given, kw_only),
                 "__match_args__": lambda cls: tuple(f.name for f in fields(cls) if f.init and not f.kw_only),
                 "__init__": partial(_init, frozen),
-                "__dataclass_params__": lambda _: _Params(frozen),
+                "__replace__": lambda _: replace,
             }
-            late |= {"__repr__": _text} if repr else {}
-            late |= {"__eq__": partial(_comparison, operator.eq)} if eq else {}
-            late |= _ORDER if order else {}
-            late |= _FROZEN if frozen else {}
-            if eq or unsafe_hash:
-                late["__hash__"] = _hash if frozen or unsafe_hash else None
+            lazy |= {"__repr__": _text} if repr else {}
+            lazy |= {"__eq__": partial(_comparison, operator.eq)} if eq else {}
+            lazy |= _ORDER if order else {}
+            lazy |= _FROZEN if frozen else {}
+            lazy |= {"__hash__": _hash if frozen or unsafe_hash else None} if eq or unsafe_hash else {}
             if slots:
-                taken = {name for base in cls.__mro__ for name in base.__dict__.get("__slots__", ())}
+                inherited = {name for base in cls.__mro__ for name in base.__dict__.get("__slots__", ())}
                 kept = {name: body[name] for name in body.keys() - own.keys() - {"__dict__", "__weakref__"}}
-                kept |= {"__slots__": tuple(name for name in own if name not in taken)}
-                kept |= {"__setstate__": _set_state} if frozen else {}
-                cls = type(cls)(cls.__name__, cls.__bases__, kept | {"__qualname__": cls.__qualname__})
-            else:
-                for name in [name for name, value in given.items() if isinstance(value, Field)]:
-                    delattr(cls, name)
-            for name in late.keys() - body.keys():
-                setattr(cls, name, late[name] and _Late(cls, name, late[name]))
+                kept |= {"__qualname__": cls.__qualname__, "__slots__": tuple(n for n in own if n not in inherited)}
+                cls = type(cls)(cls.__name__, cls.__bases__, kept)
+            for name in lazy.keys() - body.keys():
+                setattr(cls, name, lazy[name] and _Lazy(cls, name, lazy[name]))
+            cls.__dataclass_params__ = SimpleNamespace(frozen=frozen, __slots__=("frozen",))  # Dask reads the slots
             return cls
 
         return define if cls is None else define(cls)

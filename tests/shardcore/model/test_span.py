@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
-from inspect import signature
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.model.span import SourceName, Span, decoded_name
+from shardcore.model.span import SourceName, decoded_name
 
 PATHS = st.text(max_size=20) | st.from_regex(r"[a%@]{0,3}(@\d{1,3}-\d{1,3}){0,2}(%40|%25)?", fullmatch=True)
 STRETCHES = st.lists(st.tuples(st.integers(0, 2**64), st.integers(0, 2**64)), max_size=3).map(tuple)
-
-
-def test_dataclasses_are_those_of_the_standard_library() -> None:
-    span = Span("info", 1, 2)
-    assert str(signature(Span)) == "(source: 'str', start: 'int', stop: 'int') -> None"
-    assert pickle.loads(pickle.dumps(span)) == span < Span("info", 1, 3)
-    with pytest.raises(AttributeError, match="path"):
-        SourceName("info").path = "other"  # type: ignore[misc]
 
 
 @given(st.builds(SourceName, PATHS, STRETCHES))
