@@ -115,7 +115,7 @@ class LessonStage:
 
     @property
     def origin(self) -> int:
-        """Where the first row of bytes begins: at the bytes that are shown."""
+        """Offset of the bytes that are shown, at which a row of bytes begins; 0 without."""
         spans = (target.path[-1].span if target.path else target.span for target in self.shown)
         return next((span.start for span in spans if span is not None), 0)
 
