@@ -202,6 +202,8 @@ class JobList(QWidget):
             QVBoxLayout(), self.summary, lay(QHBoxLayout(), *buttons, 1, spacing=8), margins=(8, 4, 8, 6), spacing=3
         )
         self._body = TableOrText(self.table, self)
+        for part in (self.table, self._body.label):
+            part.setMinimumHeight(1)  # else a low panel cuts the buttons
         lay(QVBoxLayout(self), bar, self._body)
         changes = self.model.rowsInserted, self.model.modelReset, self.model.dataChanged
         for changed in (*changes, self.table.selectionModel().selectionChanged):
