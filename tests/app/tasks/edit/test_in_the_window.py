@@ -183,7 +183,7 @@ def test_an_edit_is_what_the_command_line_makes(
     assert "was changed" in window.notices.text
     assert window.notices.button.text() == "Undo"
     undo, redo = window.changing.undoing.undo, window.changing.undoing.redo
-    assert undo.text().startswith(f"&Undo: {case.verb}")
+    assert undo.text().startswith(f"&Undo: {case.verb.replace('truncate', 'cut off')}")
     for action, after in ((undo, before), (redo, other.read_bytes()), (undo, before)):
         press(window, action)
         assert window.changing.editor.sheet is None
