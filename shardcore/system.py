@@ -397,6 +397,11 @@ def user_mark() -> str:
 # --- processes ---
 
 
+def keep_freed_memory() -> None:
+    """Free one large block, after which glibc keeps the memory of blocks of up to 16 MiB instead of returning it."""
+    bytes(1 << 24)
+
+
 def ending_signals() -> tuple[int, ...]:
     import signal
 

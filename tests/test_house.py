@@ -55,15 +55,15 @@ def text_of(path: Path) -> str:
 ROOMS = {
     # room: files, code lines, statements, lines of docstrings
     # fields and methods of dataclasses are made at their first use: commands and the window start faster
-    "shardcore": (11, 1_866, 1_670, 259),
+    "shardcore": (11, 1_868, 1_672, 260),
     # JSON rows are written from columns; `lesson list` counts pictures and clicks
     "shardcore/cli": (16, 3_051, 2_315, 290),
     # gzip and checksums by libdeflate; content-defined chunking in C where there is a compiler; xorbs in large pieces
-    "shardcore/codecs": (15, 2_157, 1_763, 307),
+    "shardcore/codecs": (15, 2_158, 1_764, 307),
     "shardcore/containers": (7, 1_464, 1_039, 72),
     "shardcore/formats": (1, 0, 0, 1),
     # NumPy arrays are written as they are; a file that ends in a chunk is damaged; .npy headers come back
-    "shardcore/formats/bloscpack": (20, 4_567, 3_594, 480),
+    "shardcore/formats/bloscpack": (20, 4_568, 3_595, 480),
     # one entry is read without columns; lists take half the memory
     "shardcore/formats/des": (18, 4_135, 3_356, 403),
     # verify goes xorb by xorb: each chunk is read once
@@ -77,7 +77,7 @@ ROOMS = {
     # arrays are indexed like those of NumPy; tables by Arrow's C stream; times as options
     "shardcore/model": (25, 3_397, 2_945, 843),
     # volumes are written in one line; conversions in batches; text in any case and regular expressions are found
-    "shardcore/operations": (28, 6_429, 5_422, 1_218),
+    "shardcore/operations": (28, 6_426, 5_420, 1_218),
     # a shard is a mapping with views, an array; contents of many rows; what convert wrote opens with its manifest
     "shardcore/shards": (20, 3_852, 3_329, 1_050),
     # file objects are sources; one deadline for the head of an answer; whole files are fetched in few ranges
@@ -91,11 +91,11 @@ ROOMS = {
     # garbage is collected on the GUI thread; one thread for linear algebra, which nothing here uses
     "app/shardscope": (2, 256, 225, 12),
     # drawings keep what a question needs, and have the room of their controls
-    "app/shardscope/learning": (26, 4_693, 4_241, 108),
+    "app/shardscope/learning": (26, 4_673, 4_231, 108),
     # keys of stores are kept for the session; jobs have rate, time left and a result; titles of files
     "app/shardscope/session": (18, 3_330, 2_918, 342),
     # lessons set rows and offsets; a lecture has labels of 24 pixels, and nothing in it moves
-    "app/shardscope/shell": (19, 4_760, 4_079, 189),
+    "app/shardscope/shell": (19, 4_759, 4_078, 189),
     # an invalid settings file is set aside and reported
     "app/shardscope/startup": (4, 494, 468, 59),
     # tasks go on in the background; dialogs keep their size
@@ -103,7 +103,7 @@ ROOMS = {
     # the preview follows the selection; typing finds a key; widths of columns stay
     "app/shardscope/views": (53, 14_766, 13_240, 547),
     # widgets, actions, menus and strips are made in one call; forms keep the height of wrapped text
-    "app/shardscope/widgets": (23, 1_844, 1_447, 184),
+    "app/shardscope/widgets": (23, 1_862, 1_455, 184),
     # reference implementations answer the questions of lessons; dataclasses as those of the standard library
     "tests": (399, 47_996, 41_357, 2_769),
 }

@@ -65,18 +65,15 @@ class _Outcome:
 
 def _searched(place: _Place, key: Key, options: dict[str, Any]) -> _Outcome:
     check_stopped()
-    error = place.error
+    if place.error is not None:
+        return _Outcome(KeyHit(shown_address(place.path), error=place.error))
     try:
-        if error is None:
-            return _look(place.path, key, options)
-    except NotAShard as other:
+        return _look(place.path, key, options)
+    except ShardError as error:
         # A file with part of a magic number may be a damaged shard with the key.
-        if not (place.named or other.candidates):
+        if isinstance(error, NotAShard) and not (place.named or error.candidates):
             return _Outcome()
-        error = other
-    except ShardError as caught:
-        error = caught
-    return _Outcome(KeyHit(shown_address(place.path), error=error))
+        return _Outcome(KeyHit(shown_address(place.path), error=error))
 
 
 @operation

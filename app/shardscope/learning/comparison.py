@@ -45,7 +45,6 @@ from shardcore.teaching.comparison import (
     measured,
     overhead_text,
 )
-from shardscope.learning.charts.byte_shares_view import list_rows
 from shardscope.session.display_text import error_text, grouped, share_text, span_words
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.widgets import theme
@@ -55,6 +54,7 @@ from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.strip_paint import paint_ground, paint_letter, paint_swatch
+from shardscope.widgets.table import list_rows
 
 _SIDE = 10.0
 _MIDDLE = Qt.AlignmentFlag.AlignVCenter

@@ -301,8 +301,6 @@ class LectureScreen(QWidget):
     def _show(self, at: int, slide: Slide) -> None:
         self.at, self.slide = at, slide
         self.beat = len(slide.beats) - 1 if self._from_end else 0
-        self._share = _SENTENCE
-        self._fit()
         self._refresh()
 
     # --- keys ---
@@ -402,9 +400,11 @@ class LectureScreen(QWidget):
     def _make_room(self) -> None:
         """Keep room for the bytes of all beats; a drawing that is not readable beside them takes it."""
         slide, bytes_ = self.slide, self.bytes
-        if slide is not None and self._stage is not None and self._measured != (slide, self._room()):
-            self._share = _SENTENCE
-            self._fit()
+        if self._measured == (slide, self._room()):
+            return
+        self._share = _SENTENCE
+        self._fit()
+        if slide is not None and self._stage is not None:
             room = self._room()
             lower = QSize(0, bytes_.height() + self._column.spacing())
             kept = not bytes_.isHidden() or bytes_.sizePolicy().retainSizeWhenHidden()
@@ -414,7 +414,7 @@ class LectureScreen(QWidget):
             while self._crowded and self._share > _LESS and not self._readable(slide, self._room()):
                 self._share -= 0.04
                 self._fit()
-            self._measured = slide, self._room()
+        self._measured = slide, self._room()
 
     def _room(self) -> QSize:
         self._column.activate()
@@ -495,7 +495,6 @@ class LectureScreen(QWidget):
 
     def _lay_out(self) -> None:
         self._measured = None, QSize()
-        self._fit()
         self._make_room()
 
     def _fit(self) -> None:

@@ -20,6 +20,7 @@ from PySide6.QtGui import QAction, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
+    QHeaderView,
     QMenu,
     QStackedLayout,
     QStyle,
@@ -366,6 +367,25 @@ class RowTable(QTableView):
 
 
 Entry = tuple[str, Callable[[], object]] | QAction | bool | None
+
+
+def list_rows(table: QTableView, name: str, spoken: str, row: int, **properties: Any) -> None:
+    made(
+        table,
+        name,
+        accessibleName=spoken,
+        selectionBehavior=QAbstractItemView.SelectionBehavior.SelectRows,
+        selectionMode=QAbstractItemView.SelectionMode.SingleSelection,
+        showGrid=False,
+        tabKeyNavigation=False,
+        **properties,
+    )
+    rows, header = table.verticalHeader(), table.horizontalHeader()
+    rows.hide()
+    rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+    rows.setDefaultSectionSize(row)
+    header.setHighlightSections(False)
+    header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 
 def context_menu(

@@ -30,6 +30,7 @@ from shardcore.codecs.xet.xorb_layout import (
 )
 from shardcore.dataclasses import dataclass
 from shardcore.model.section import Section, SectionRole
+from shardcore.system import keep_freed_memory
 
 COMPRESSIONS: dict[str, tuple[Scheme, ...]] = {
     "auto": (Scheme.LZ4, Scheme.BG4_LZ4),
@@ -88,8 +89,7 @@ class XorbPacker:
     """Packs chunks into one xorb; without `workers`, chunks are compressed in the caller's thread."""
 
     def __init__(self, file: XorbSink, compression: str, workers: ThreadPoolExecutor | None = None) -> None:
-        # Freeing one large block lets glibc keep the memory of chunks, instead of returning it to the system.
-        bytes(1 << 24)
+        keep_freed_memory()
         self._file = file
         self._workers = workers
         self._batch: list[bytes | memoryview] = []

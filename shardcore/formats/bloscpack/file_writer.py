@@ -44,6 +44,7 @@ from shardcore.formats.bloscpack.objects import chunk_ref
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
 from shardcore.model.parallel import completed
 from shardcore.model.text import grouped_digits
+from shardcore.system import keep_freed_memory
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining
 
@@ -100,8 +101,7 @@ def compressed(
         return
     # One chunk is not worth a thread.
     yield from map(recipe.chunk, islice(plains, 1))
-    # Freeing one large block lets glibc keep the memory of later chunks, instead of returning it to the system.
-    bytes(1 << 24)
+    keep_freed_memory()
     calls = ((recipe.chunk, (plain,)) for plain in plains)
     with closing(completed(workers, calls, AHEAD, AHEAD)) as done:
         yield from (future.result() for future in done)

@@ -151,10 +151,10 @@ class DesFile:
 
     def check_allowed(self, row: int) -> None:
         """Raise UsageError if there is no such row, or if it is deleted and deleted objects are not included."""
-        if 0 <= row < len(self.entries) and (self.nothing_deleted or self.deleted):
-            return
         if not 0 <= row < len(self.entries):
             raise UsageError(f"there is no row {row} in this shard")
+        if self.nothing_deleted or self.deleted:
+            return
         error = self.sidecar_error
         if isinstance(error, RemoteError):
             raise error.with_traceback(None)

@@ -193,7 +193,7 @@ _PROBES = 16  # maximum of entries with one key that are compared one by one
 class KeyMap:
     """Truncated hashes in ascending order with their records: a lookup table, read or computed.
 
-    `records` are header records, counted from the section's start; `chunks` are -1 for files and xorbs. `whole` is
+    `records` are header records, counted from the section's start; `chunks` are -1 for files and xorbs. `intact` is
     False for a lookup table that is not sorted or has invalid rows.
     """
 
@@ -201,7 +201,7 @@ class KeyMap:
     keys: NDArray[np.uint64]
     records: I64
     chunks: I64
-    whole: bool = True
+    intact: bool = True
 
     @staticmethod
     def sorted(section: WalkedSection, keys: NDArray[Any], records: I64, chunks: I64) -> KeyMap:
@@ -315,7 +315,7 @@ class MdbIndex:
         """Return the row of a stored hash that is first under its key in an intact table, else -1."""
         known = self.map_of(kind)
         at = int(known.keys.searchsorted(np.uint64(truncated(raw))))
-        if not known.whole or at == len(known.keys) or known.section.hashes[known.places[at]].tobytes() != raw:
+        if not known.intact or at == len(known.keys) or known.section.hashes[known.places[at]].tobytes() != raw:
             return -1
         return self.row_of(kind, int(known.records[at]), int(known.chunks[at]))
 
@@ -448,7 +448,7 @@ class MdbIndex:
             good[good] = chunks[good] < section.rows(CAS_HEADER)["num_entries"][records[good]]
         good[good] = words(section.hashes[(records + 1 + chunks)[good]])[:, 0] == rows["key"][good]
         known = KeyMap.sorted(section, rows["key"][good], records[good], chunks[good])
-        return replace(known, whole=bool(good.all()) and not len(descents(rows))), np.flatnonzero(~good)
+        return replace(known, intact=bool(good.all()) and not len(descents(rows))), np.flatnonzero(~good)
 
     def map_of(self, kind: str) -> KeyMap:
         """Return the key map of a kind of object, from the lookup table or, if there is none, from the section."""

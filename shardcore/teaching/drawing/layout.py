@@ -64,10 +64,10 @@ def placed(
     column_of = [column for column, numbers in enumerate(groups) for _ in numbers]
     top = bottom = _heading(sheet, drawing)
     edges = [top] * len(drawing.figures), [top] * len(drawing.figures)
+    ends_in = [sorted(column_of[figure_of[end]] for end in ends[:2]) for ends in links]
     for column, numbers in enumerate(groups):
         sheet.use_column(column, len(groups))
         bottom = max(bottom, _stack(sheet, drawing.figures, numbers, top, joined, edges))
-        ends_in = [sorted(column_of[figure_of[end]] for end in ends[:2]) for ends in links]
         across = [ends for ends, (first, last) in zip(links, ends_in, strict=True) if first < last == column]
         draw_crossing(sheet, across, figure_of, edges)
     sheet.use_column(0, 1)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from PySide6.QtCore import QModelIndex, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHeaderView,
     QStyle,
     QStyledItemDelegate,
@@ -25,9 +23,8 @@ from shardcore.model.usage import USE_OF_SECTION, Share, Use
 from shardscope.session.display_text import grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
-from shardscope.widgets.layouts import made
 from shardscope.widgets.strip_paint import paint_ground
-from shardscope.widgets.table import THING_ROLE, Column, Index, TableModel
+from shardscope.widgets.table import THING_ROLE, Column, Index, TableModel, list_rows
 
 ROLES: Mapping[Use, SectionRole] = MappingProxyType(
     {use: role for role, use in USE_OF_SECTION.items()} | {Use.SLACK: SectionRole.PADDING}
@@ -105,25 +102,6 @@ class BudgetDelegate(QStyledItemDelegate):
             room = QRectF(min(bar.right() + 6, place.right() - wide + 4), place.top(), wide, place.height())
         painter.drawText(room, left, text)
         painter.restore()
-
-
-def list_rows(table: QTableView, name: str, spoken: str, row: int, **properties: Any) -> None:
-    made(
-        table,
-        name,
-        accessibleName=spoken,
-        selectionBehavior=QAbstractItemView.SelectionBehavior.SelectRows,
-        selectionMode=QAbstractItemView.SelectionMode.SingleSelection,
-        showGrid=False,
-        tabKeyNavigation=False,
-        **properties,
-    )
-    rows, header = table.verticalHeader(), table.horizontalHeader()
-    rows.hide()
-    rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-    rows.setDefaultSectionSize(row)
-    header.setHighlightSections(False)
-    header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 
 class BudgetView(QTableView):
