@@ -449,6 +449,8 @@ class FolderBox(QComboBox):
         self.addItems(folders)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMinimumContentsLength(characters)
+        # A long path does not widen the dialog.
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.browse = side_button(self.tr("&Browse…"), partial(self._ask, title))
 
     @property
