@@ -151,8 +151,8 @@ class FileShard(Shard):
             yield from islice(found, 1) if one else super().contents_of(columns.take([number]))
 
     def _read_together(self, columns: ObjectColumns, starts: I64, stops: I64) -> Iterator[bytes | ShardError]:
-        for some, stored in range_batches(self.file.source, starts, stops):
-            yield from self._decode_rows(columns.take(some), starts[some], stored)
+        batches = range_batches(self.file.source, starts, stops)
+        return chain.from_iterable(self._decode_rows(columns.take(some), starts[some], few) for some, few in batches)
 
     def _stored(self, columns: ObjectColumns) -> tuple[I64, I64]:
         """Return start and stop of the stored bytes of rows that `_decode_rows` can decode; -1 for other rows."""

@@ -173,19 +173,27 @@ class Entries:
         return self.hash(row).decode("ascii", "replace")
 
     def uids(self, rows: Rows) -> list[str | None]:
-        starts, index = self.walk.starts[rows] + layout.UID_HEAD.size, self.index
-        stops = starts + self.uid_lengths[rows]
-        try:
-            return [index[a:b].decode() for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
-        except UnicodeDecodeError:
-            return [layout.read_uid(index[a:b]) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+        lengths = self.uid_lengths[rows].astype(np.int64)
+        joined = self._joined(self.walk.starts[rows] + layout.UID_HEAD.size, lengths)
+        stops = np.cumsum(lengths)
+        places = zip((stops - lengths).tolist(), stops.tolist(), strict=True)
+        if joined.isascii():
+            text = joined.decode()
+            return [text[a:b] for a, b in places]
+        return [layout.read_uid(joined[a:b]) for a, b in places]
+
+    def _joined(self, starts: Positions, lengths: NDArray[Any]) -> bytes:
+        """Return the bytes of uids, one after another."""
+        if len(lengths) and (length := int(lengths[0])) and (lengths == length).all():
+            return sliding_window_view(self.shape.bytes, length)[starts].tobytes()
+        places = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
+        return b"".join([self.index[a:b] for a, b in places])
 
     def uid_bytes(self, rows: Rows) -> ByteStrings:
         starts, lengths, uids = self.walk.starts[rows] + layout.UID_HEAD.size, self.uid_lengths[rows], bytearray()
         for first in range(0, len(rows), UIDS_AT_ONCE):
             some = slice(first, first + UIDS_AT_ONCE)
-            places = zip(starts[some].tolist(), (starts[some] + lengths[some]).tolist(), strict=True)
-            uids += b"".join([self.index[a:b] for a, b in places])
+            uids += self._joined(starts[some], lengths[some])
         return ByteStrings(np.frombuffer(uids, np.uint8), lengths.astype(np.int64))
 
     def meta(self, row: int) -> dict[str, Any]:
@@ -296,11 +304,10 @@ class Entries:
 
     def bad_texts(self, c: EntryColumns) -> NDArray[np.bool_]:
         """Return a mask of the rows whose uid is not UTF-8 or whose metadata has no braces; metadata is not parsed."""
-        raw = self.shape.bytes
-        places = zip(c.uid_start.tolist(), (c.uid_start + c.uid_length).tolist(), strict=True)
-        uids, bad = [self.index[a:b] for a, b in places], np.zeros(len(c.big), bool)
-        if not b"".join(uids).isascii():
-            bad[:] = [layout.read_uid(uid) is None for uid in uids]
+        raw, bad = self.shape.bytes, np.zeros(len(c.big), bool)
+        if not self._joined(c.uid_start, c.uid_length).isascii():
+            places = zip(c.uid_start.tolist(), (c.uid_start + c.uid_length).tolist(), strict=True)
+            bad[:] = [layout.read_uid(self.index[a:b]) is None for a, b in places]
         some = np.flatnonzero(c.meta_length)
         first = c.meta_start[some]
         last = first + c.meta_length[some] - 1
