@@ -196,6 +196,8 @@ class Record:
 
     def values(self, row: Any) -> dict[str, Any]:
         """Return the values of a row of `read` as Python numbers and bytes."""
+        if self._single is not None:
+            return dict(zip(self._names, self._single.unpack(row.tobytes()), strict=True))
         return {f.name: row[f.name].tobytes() if f.raw_size is not None else row[f.name].item() for f in self.fields}
 
     def write(self, rows: NDArray[Any]) -> bytes:

@@ -135,7 +135,7 @@ def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
     Raises Truncated if they exceed `limit`, the end of the File Info Section.
     """
     data = read(start, max(min(start + BLOCK_GUESS, limit), start))
-    header = FILE_HEADER.values(FILE_HEADER.read(data, place=Span("", start, start + len(data)))[0])
+    header = FILE_HEADER.read_one(data, place=Span("", start, start + len(data)))
     count, flags = header["num_entries"], header["file_flags"]
     records = file_records(flags, count)
     if fault := block_fault(FILE, records, (limit - start) // RECORD_SIZE):
