@@ -201,6 +201,8 @@ def _lost(picture: Picture) -> int:
 
 _KEY = re.compile(r"[0-9a-f]{6,}…[0-9a-f]{3,}")
 _BROKEN = 8  # shortened texts that cost as much as a ring in two rows
+MOST_PAGES = 200
+"""Layouts that are kept."""
 _COST = 0.015
 """Share of the readable size that a shortened text costs."""
 
@@ -242,6 +244,8 @@ class DrawingView(QGraphicsView):
         scene.addItem(self._paper)
         self.setScene(scene)
         self._again = Debounce(self, self._place)
+        # Layouts by drawing, which they keep alive, width and columns.
+        self._pages: tuple[Fonts, dict[tuple[int, int, int], Picture]] = self.fonts, {}
         self.walk = made(StagePlayback(self), changed=self._reach)
 
     @property
@@ -301,11 +305,21 @@ class DrawingView(QGraphicsView):
         found = list[tuple[float, float, Picture]]()
         for width, columns in _PAGES:
             width = width or max(int(room.width() / self.readable), LEAST_WIDTH)
-            picture = placed(drawing, width, self.fonts.measure, columns=columns, close=True)
+            picture = self._page(drawing, width, columns)
             scale = min(room.width() / width, room.height() / picture.height, self.most)
             found.append((min(scale / self.readable, 1.0) - _COST * _lost(picture), scale, picture))
         _, scale, picture = max(found, key=lambda one: one[:2])
         return picture, scale
+
+    def _page(self, drawing: Drawing, width: int, columns: int) -> Picture:
+        # A lecture tries several heights for each slide.
+        known, pages = self._pages
+        if known is not self.fonts or len(pages) >= MOST_PAGES:
+            self._pages = self.fonts, (pages := {})
+        key = id(drawing), width, columns
+        if key not in pages:
+            pages[key] = placed(drawing, width, self.fonts.measure, columns=columns, close=True)
+        return pages[key]
 
     def _find_areas(self) -> None:
         picture, stage = self.picture, self.walk.stage
