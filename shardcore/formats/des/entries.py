@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -173,14 +173,23 @@ class Entries:
         return self.hash(row).decode("ascii", "replace")
 
     def uids(self, rows: Rows) -> list[str | None]:
-        lengths = self.uid_lengths[rows].astype(np.int64)
-        joined = self._joined(self.walk.starts[rows] + layout.UID_HEAD.size, lengths)
-        stops = np.cumsum(lengths)
-        places = zip((stops - lengths).tolist(), stops.tolist(), strict=True)
-        if joined.isascii():
-            text = joined.decode()
-            return [text[a:b] for a, b in places]
-        return [layout.read_uid(joined[a:b]) for a, b in places]
+        found: list[str | None] = []
+        for joined, lengths in self._batches(rows):
+            stops = np.cumsum(lengths)
+            places = zip((stops - lengths).tolist(), stops.tolist(), strict=True)
+            if joined.isascii():
+                text = joined.decode()
+                found += [text[a:b] for a, b in places]
+            else:
+                found += [layout.read_uid(joined[a:b]) for a, b in places]
+        return found
+
+    def _batches(self, rows: Rows) -> Iterator[tuple[bytes, NDArray[np.int64]]]:
+        """Yield the bytes of `UIDS_AT_ONCE` uids, one after another, with their lengths."""
+        for first in range(0, len(rows), UIDS_AT_ONCE):
+            some = rows[first : first + UIDS_AT_ONCE]
+            lengths = self.uid_lengths[some].astype(np.int64)
+            yield self._joined(self.walk.starts[some] + layout.UID_HEAD.size, lengths), lengths
 
     def _joined(self, starts: Positions, lengths: NDArray[Any]) -> bytes:
         """Return the bytes of uids, one after another."""
@@ -190,11 +199,10 @@ class Entries:
         return b"".join([self.index[a:b] for a, b in places])
 
     def uid_bytes(self, rows: Rows) -> ByteStrings:
-        starts, lengths, uids = self.walk.starts[rows] + layout.UID_HEAD.size, self.uid_lengths[rows], bytearray()
-        for first in range(0, len(rows), UIDS_AT_ONCE):
-            some = slice(first, first + UIDS_AT_ONCE)
-            uids += self._joined(starts[some], lengths[some])
-        return ByteStrings(np.frombuffer(uids, np.uint8), lengths.astype(np.int64))
+        uids = bytearray()
+        for joined, _ in self._batches(rows):
+            uids += joined
+        return ByteStrings(np.frombuffer(uids, np.uint8), self.uid_lengths[rows].astype(np.int64))
 
     def meta(self, row: int) -> dict[str, Any]:
         """Return the metadata of a row; raise FormatError if it is not a JSON object."""

@@ -202,7 +202,7 @@ def _lost(picture: Picture) -> int:
 _KEY = re.compile(r"[0-9a-f]{6,}…[0-9a-f]{3,}")
 _BROKEN = 8  # shortened texts that cost as much as a ring in two rows
 MOST_PAGES = 200
-"""Layouts that are kept."""
+"""Maximum number of cached layouts."""
 _COST = 0.015
 """Share of the readable size that a shortened text costs."""
 
@@ -244,7 +244,7 @@ class DrawingView(QGraphicsView):
         scene.addItem(self._paper)
         self.setScene(scene)
         self._again = Debounce(self, self._place)
-        # Layouts by drawing, which they keep alive, width and columns.
+        # Layouts by id of the drawing, which a layout keeps alive, width and columns.
         self._pages: tuple[Fonts, dict[tuple[int, int, int], Picture]] = self.fonts, {}
         self.walk = made(StagePlayback(self), changed=self._reach)
 
