@@ -172,11 +172,12 @@ class WindowUser:
         self.session.verification.start(self.dice.choice(list(Depth)))
 
     def search(self) -> None:
-        """Search bytes, then the contents."""
+        """Search bytes or contents."""
         search = self.window.hex.search
+        search.contents.setChecked(self.dice.random() < 0.3)
         search.look_for("Hex", self.dice.choice(("00", "00 00 00 01", "ff", "53 57 48")))
         self.rest()
-        self.dice.choice((search.list_all, search.look_in_contents, search.look))()
+        self.dice.choice((search.list_all, search.look))()
         self.rest()
         search.close_bar()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from PySide6.QtCore import QEvent
@@ -303,6 +303,7 @@ def test_any_order_of_actions_keeps_the_promises(user: WindowUser, tmp_path: Pat
         stateful_step_count=min(STEPS, EACH),
         suppress_health_check=list(HealthCheck),
         deadline=None,
+        phases=[Phase.generate],  # making an example smaller takes longer than a test may
         derandomize="SHARDSCOPE_STEPS" not in os.environ,
     )
     run_state_machine_as_test(Machine, settings=steps)
