@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.gzip import DEFLATE_RATIO
 from shardcore.formats.neuroglancer.file import CODECS, NeuroglancerFile
 from shardcore.formats.neuroglancer.index import MinishardTable
 from shardcore.formats.neuroglancer.layout import MinishardEntries, outside_text
@@ -20,7 +21,7 @@ FRAGMENTS = "fragments"
 GZIP_TRAILER = 4
 """Size of the trailer of a gzip member: the size of its content modulo 2**32."""
 LEAST_GZIP = 18
-TRUSTED_GZIP = (1 << 32) // 1032
+TRUSTED_GZIP = (1 << 32) // DEFLATE_RATIO
 """Stored size from which the content may exceed 2**32 bytes, which the trailer cannot express."""
 
 
@@ -149,10 +150,12 @@ class NeuroglancerObjects(Objects):
         return np.append(order, np.arange(len(entries), len(self), dtype=np.int64))
 
     def _gzip_sizes(self, starts: I64, stored: I64) -> I64:
-        """Return the sizes in the gzip trailers; -1 if the value is too short, or long enough to exceed 2**32."""
+        """Return the sizes in the gzip trailers; -1 if a value is too short for a size, or the size cannot be right."""
         sizes = np.full(len(starts), -1, np.int64)
         good = np.flatnonzero((stored >= LEAST_GZIP) & (stored < TRUSTED_GZIP))
         ends = (starts + stored)[good].tolist()
         trailers = self._file.source.read_many([(end - GZIP_TRAILER, end) for end in ends])
-        sizes[good] = np.frombuffer(b"".join(trailers), "<u4")
+        found = np.frombuffer(b"".join(trailers), "<u4").astype(np.int64)
+        # A damaged trailer may declare more than the stored bytes can expand to.
+        sizes[good] = np.where(found <= stored[good] * DEFLATE_RATIO, found, -1)
         return sizes
