@@ -400,10 +400,8 @@ class Entries:
         # `S` drops trailing NULs, which cannot make two texts of one length equal.
         texts = np.zeros(len(rows), f"S{max(length, 1)}")
         if length and len(rows):
-            starts = self.walk.starts[rows] + layout.UID_HEAD.size
-            texts = (
-                np.ascontiguousarray(sliding_window_view(self.shape.bytes, length)[starts]).view(texts.dtype).ravel()
-            )
+            joined = self._joined(self.walk.starts[rows] + layout.UID_HEAD.size, self.uid_lengths[rows])
+            texts = np.frombuffer(joined, texts.dtype)
         order = np.argsort(texts, kind="stable")
         return rows[order], texts[order]
 
