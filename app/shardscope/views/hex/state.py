@@ -471,13 +471,14 @@ class HexState(QObject):
 
     def select(self, span: Span, *, reveal: bool = True) -> None:
         """Select bytes with the caret on the first one; does not emit `selection_changed`."""
-        start = self.layout.clamp(span.start)
+        # Of no bytes at the end, none is selected.
+        caret, start = self.layout.clamp(span.start), min(span.start, self.layout.size)
         stop = min(max(span.stop, start), self.layout.size)
-        self._caret, self._anchor, self._span = start, max(stop - 1, start), (start, stop)
+        self._caret, self._anchor, self._span = caret, max(stop - 1, caret), (start, stop)
         self._opens = True
-        self._show_row(start)
+        self._show_row(caret)
         if reveal:
-            self.reveal(start)
+            self.reveal(caret)
         self._caret_changed()
 
     def deselect(self) -> None:
