@@ -180,8 +180,9 @@ def test_a_double_click_on_data_selects_all_of_it(qtbot: QtBot, view: HexView, p
     """Selecting by program emits no signal, so views that follow each other do not loop."""
     told: list[object] = []
     view.state.selection_changed.connect(told.append)
-    view.state.select(Span("", TAIL, SIZE))
-    assert view.state.selection == HexSelection(Span("", TAIL, SIZE), TAIL)
+    for start, caret in ((SIZE, SIZE - 1), (TAIL, TAIL)):
+        view.state.select(Span("", start, SIZE))
+        assert view.state.selection == HexSelection(Span("", start, SIZE), caret)
     assert told == []
     view.state.reveal(OBJECTS)
     qtbot.waitUntil(lambda: loaded(pages, view))
