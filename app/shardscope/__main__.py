@@ -38,7 +38,7 @@ def add_remote_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def remote_options_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> RemoteOptions | None:
-    """Return the connection options from the flags, or None; exits if they contradict each other."""
+    """Return the connection options set by command-line flags, or None if none is set; exits if flags contradict."""
     found: dict[str, Any] = {name: getattr(given, name) for name in _FLAGS if getattr(given, name)}
     if given.no_sign_request:
         found["anonymous"] = True
@@ -50,9 +50,9 @@ def remote_options_of(options: argparse.ArgumentParser, given: argparse.Namespac
 
 @contextmanager
 def quick_start() -> Iterator[None]:
-    """Disable the garbage collector while Qt is imported and the window is created; freeze the objects afterwards.
+    """Run the block without garbage collection, and exclude the objects that exist afterwards from later collections.
 
-    PySide reads the source of every module that is imported later, for its `__feature__`, which is not used here.
+    PySide replaces `__import__` by a function that reads the source of each imported module; the original is restored.
     """
     gc.disable()
     import PySide6.QtCore  # noqa: F401 - replaces `__import__`
@@ -70,7 +70,7 @@ COLLECT_EVERY = 1000
 
 
 def collect_on_this_thread(window: QWidget) -> None:
-    """Collect garbage by a timer of the GUI thread only: a Qt object that another thread destroys ends the process."""
+    """Collect garbage only on the GUI thread, by a timer: deleting a Qt object on another thread ends the process."""
     from PySide6.QtCore import QTimer
 
     def collect() -> None:
@@ -309,7 +309,7 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Scre
 
 
 def _end(application: QApplication, window: QWidget) -> None:
-    """Delete the window before the application: at interpreter exit the order is undefined."""
+    """Delete the window now, before the application: at interpreter exit, they are deleted in undefined order."""
     from shiboken6 import delete
 
     application.processEvents()

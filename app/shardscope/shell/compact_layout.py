@@ -60,11 +60,11 @@ LOW = 600
 """Height of the window, in pixels at 100 %, below which drawing and panels do not both fit."""
 
 _WALKED = frozenset({"trace", "lessons"})
-"""Names of the panels whose current step the line can show."""
+"""Names of the panels whose current step `StepLine` can show."""
 
 
 class CompactLayout(QObject):
-    """Reduces the panels to their tabs while a drawing is shown in a low window; clicking a tab shows or hides them."""
+    """Reduces the panels to their tabs while a low window shows a drawing; a click on a tab shows or hides them."""
 
     def __init__(self, session: Session, panels: PanelDocks, bytes_: HexPanel, window: QMainWindow) -> None:
         super().__init__(window)

@@ -1,4 +1,4 @@
-"""Changes of the open file and of the sandbox, the notices about them, and the questions before they are lost."""
+"""Editing in the window: changes of the file and the sandbox, notices on them, and questions before they are lost."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class SandboxShell(QObject):
         state = self._bytes.state
         state.scroll_to(self._top)
         if self._saw_caret:
-            # The banner took some of the room.
+            # The banner reduced the height of the view.
             state.show_caret()
 
     def _opened(self) -> None:
@@ -183,7 +183,7 @@ _TYPED = "typed bytes"
 
 
 MOST_TYPED = 1 << 20
-"""Maximum number of bytes written at once."""
+"""Maximum number of bytes that can be pasted or entered at once."""
 
 
 def new_bytes(typed: str, *, text: bool) -> bytes:
@@ -210,7 +210,7 @@ MOST_FILLED = 16 << 20
 
 
 class UndoActions(QObject):
-    """*Undo* and *Redo* of the sandbox, else of typed bytes, else of edits of the file."""
+    """*Undo* and *Redo*: of the sandbox if it is used, else of typed bytes that are not written, else of edits."""
 
     def __init__(
         self, sandbox: Sandbox, typed: TypedBytes, switch: EditSwitch, editor: Editor, window: QMainWindow
@@ -498,7 +498,7 @@ class EditShell(QObject):
         return self._ask("replaceHits", self.tr("Replace all hits"), text, "", self.replace)
 
     def replace(self, new: str) -> None:
-        """Overwrite the listed hits with bytes of the same length (hex or `"text"`); overlapping hits are left out."""
+        """Overwrite the listed hits by bytes (hex or `"text"`) of the same length, except hits that overlap others."""
         hits = self._bytes.search.hits
         spans = [span for number in range(len(hits)) if (span := hits.span(number)) is not None]
 

@@ -73,7 +73,7 @@ class Handover:
 
 
 def pasted_link(text: str) -> tuple[str, Span | None]:
-    """Return the link in a pasted text or `shardscope` command line. Accesses the disk: call it in a job."""
+    """Split a pasted link, or a pasted `shardscope` command line with one, like `split_link`. Call it in a job."""
     if text.startswith(_COMMAND) and not _is_there(text):
         with suppress(ValueError):
             words = shlex.split(text)
@@ -90,10 +90,10 @@ def split_link(text: str) -> tuple[str, Span | None]:
     """Return a path or address, and the bytes to select in it or None.
 
     - `a.shard#72` selects the byte at 72, `a.shard#72-80` eight bytes
-    - `a.shard#@100-200:5` selects a byte of the bytes that 100 to 200 decode to
-    - `a.des#/2090#72` selects a byte of the object 2090
+    - `a.shard#@100-200:5` selects byte 5 of the content that bytes 100 to 200 decode to
+    - `a.des#/2090#72` selects byte 72 of the object 2090
 
-    An existing file with such a name is opened itself. `file://` URLs are accepted. Accesses the disk.
+    If a file with such a name exists, the text is not split. `file://` URLs are accepted. Accesses the disk.
     """
     if text.startswith("file://"):
         url, mark, place = text.partition("#")
@@ -312,7 +312,7 @@ def start_lock(name: str) -> QLockFile:
 
 
 def claim(name: str, message: bytes) -> SingleWindow | None:
-    """Pass the message to a running window and return None, or start listening."""
+    """Pass the message to the running window and return None; if there is none, listen and return a `SingleWindow`."""
     turn = start_lock(name)
     turn.tryLock(2 * ANSWER_MILLISECONDS)
     try:
@@ -325,7 +325,7 @@ def claim(name: str, message: bytes) -> SingleWindow | None:
 
 
 class Interrupts(QObject):
-    """Calls `end` on Ctrl+C and `kill`; a socket wakes Qt, which runs no Python code while it waits."""
+    """Calls `end` on Ctrl+C and `kill`. A socket wakes Qt up, since Python handles no signal while Qt waits."""
 
     def __init__(self, end: Callable[[], object]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Table of byte shares: use, bytes, and a bar per row."""
+"""Table of the space used in a file: a row per purpose, with the number of bytes and their percentage as a bar."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from shardscope.widgets.table import THING_ROLE, Column, Index, TableModel, list
 ROLES: Mapping[Use, SectionRole] = MappingProxyType(
     {use: role for role, use in USE_OF_SECTION.items()} | {Use.SLACK: SectionRole.PADDING}
 )
-"""Section role that gives the bars of each use their colour and hatch."""
+"""Section role per use of bytes; the bars of a use have the colour and hatch of this role."""
 
 LETTERS: Mapping[Use, str] = MappingProxyType(
     {use: SECTION_LETTERS[role] for use, role in ROLES.items()} | {Use.SLACK: "S", Use.DEAD: "X"}

@@ -1,4 +1,4 @@
-"""Charts of the open file: counted in jobs when they are shown, and kept until another file is opened."""
+"""Charts of the open file. A job counts the data of a chart when it is shown, and again after the index is loaded."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.wrap_text import WrapText
 
 CHEAP = 64 << 20
-"""Maximum number of bytes of a local file that a chart reads without consent."""
+"""Maximum number of bytes that a chart reads from a local file without asking the user."""
 
 
 class ChartKind(Enum):
@@ -49,7 +49,7 @@ class ChartKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """Counts for a chart. If the user must first agree to reading the data, `cost` is the number of bytes to read."""
+    """Data of a chart. `cost` is the number of bytes to read if the user must agree to that first, else 0."""
 
     shares: tuple[Share, ...] = ()
     chart: Chart | None = None
@@ -64,7 +64,7 @@ class ChartData:
 
 @dataclass(frozen=True, slots=True)
 class BinTarget:
-    """Text of some bins, and the target of a click on them: a filter, a row or bytes."""
+    """Description of a range of bins, and what a click on it shows: filtered objects, one row, or bytes."""
 
     words: str
     filter: str = ""

@@ -20,9 +20,9 @@ PAUSE_MILLISECONDS = 900.0
 
 
 class StagePlayback(QObject):
-    """Position of the playback: the current stage, and the share of it that has appeared, from 0 to 1.
+    """Playback of a drawing: the current stage, 0 before the first, and how much of it has appeared, from 0 to 1.
 
-    It is `held` before the first stage while a question is open, and `led` while a lecture goes through the stages.
+    `held`: an open question keeps it before the first stage. `led`: a lecture goes through the stages.
     """
 
     changed = Signal()
