@@ -31,7 +31,7 @@ def add_remote_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("remote addresses")
     group.add_argument("--endpoint-url", metavar="URL", help="URL of an S3-compatible store (default: Amazon S3)")
     group.add_argument("--region", metavar="NAME", help="region of the bucket")
-    group.add_argument("--profile", metavar="NAME", help="sign with this profile of the AWS configuration")
+    group.add_argument("--profile", metavar="NAME", help="sign requests with this AWS profile")
     group.add_argument("--no-sign-request", action="store_true", help="do not sign requests (public data)")
     group.add_argument("--requester-pays", action="store_true", help="agree to be billed for requests and transfer")
     group.add_argument("--addressing", choices=("path", "virtual"), help="endpoint/bucket/key or bucket.endpoint/key")
@@ -119,11 +119,11 @@ def parser() -> argparse.ArgumentParser:
     picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="save a picture of the window and exit")
     picture.add_argument("--size", default="1440x900", metavar="WxH", help="window size (default: 1440x900)")
     picture.add_argument("--scale", type=float, default=1.0, help="pixels per point, 1 to 4 (default: 1)")
-    picture.add_argument("--select", metavar="OFFSET", help="select this byte, 0x… for hexadecimal")
-    picture.add_argument("--trace", default="", metavar="KEY", help="trace this key")
-    picture.add_argument("--step", type=int, default=0, metavar="N", help="stop the trace at this step")
-    picture.add_argument("--verify", metavar="DEPTH", help="verify to this depth first")
-    picture.add_argument("--show", default="", metavar="PART", help="show this panel: trace, findings, drawing, …")
+    picture.add_argument("--select", metavar="OFFSET", help="select the byte at this offset, decimal or 0x…")
+    picture.add_argument("--trace", default="", metavar="KEY", help="look up this key, step by step")
+    picture.add_argument("--step", type=int, default=0, metavar="N", help="show step N of --trace (default: the last)")
+    picture.add_argument("--verify", metavar="DEPTH", help="verify first: structure, index or content")
+    picture.add_argument("--show", default="", metavar="PART", help="show this panel, drawing or lecture: findings, …")
     return made
 
 

@@ -278,7 +278,7 @@ class LookupTimeline(_Rows):
         painter, colours = QPainter(self), theme.of(self)
         painter.setPen(colours.muted)
         head = QRectF(_SIDE, 0, self.width() - 2 * _SIDE, self._step)
-        text = self.tr("One cold lookup at {0} ms per round trip and {1} Mbit/s · O: opening · filled: transfer")
+        text = self.tr("One cold lookup at {0} ms per round trip and {1} Mbit/s · O: opening · coloured: transfer")
         text = text.format(round(ROUND_TRIP_MS), round(BYTES_PER_MS * 8 / 1000))
         text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(head.width()))
         painter.drawText(head, _MIDDLE, text)

@@ -291,7 +291,7 @@ class Documents(QObject):
         return job
 
     def when_shown(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
-        """Let a callback wait while another document is shown; if this one was closed meanwhile, call it only if `closed`."""
+        """Delay a callback while another document is shown; after this one is closed, call it only if `closed`."""
         document = self.current
 
         def arrive(*values: object) -> None:

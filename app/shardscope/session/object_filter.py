@@ -209,10 +209,10 @@ def _names(column: str, text: str, negative: bool, objects: Objects) -> Fits:
     wanted = []
     for name in filter(None, text.lower().split(",")):
         if name not in lower:
-            raise UsageError(f"{name} is not a {column} here: {', '.join(names)}")
+            raise UsageError(f"unknown {column} {name}: use one of {', '.join(names)}")
         wanted.append(lower.index(name))
     if not wanted:
-        raise UsageError(f"name a {column} after {column}: {', '.join(names)}")
+        raise UsageError(f"`{column}:` requires a value: {', '.join(names)}")
     numbers = np.array(wanted, np.uint8)
     return lambda columns: np.isin(getattr(columns, column), numbers, invert=negative)
 

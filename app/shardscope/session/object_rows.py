@@ -81,7 +81,7 @@ def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress)
             order = order[_marked(len(objects), kept)[order]]
         return _split(objects, name, rows, order)
     if not can_sort(shard, name):
-        raise UsageError(f"this shard cannot be sorted by {name}")
+        raise UsageError(f"cannot sort by {name}: the index is not loaded, or there are too many objects")
     parts = list(steps(rows, progress))
     if name == "key":
         texts = [text for part in parts for text in objects.key_texts(part)]

@@ -222,5 +222,5 @@ def _key_of(shard: Shard, row: int) -> str:
     if key is None:
         raise UsageError("a link cannot contain the key of this object")
     if shard.find(key).row != row:
-        raise UsageError(f"readers return another object for the key {short(key)}")
+        raise UsageError(f"a lookup of the key {short(key)} returns another object")
     return key

@@ -449,7 +449,7 @@ class EditShell(QObject):
         try:
             pieces, what = make()
             if wrong := next(((start, data) for start, data in pieces if start + len(data) > size), None):
-                raise UsageError(f"{plural(len(wrong[1]), 'byte')} do not fit: only {size - wrong[0]:,} left")
+                raise UsageError(f"{plural(len(wrong[1]), 'byte')} do not fit: the file ends after {size - wrong[0]:,}")
         except ShardError as error:
             self._session.say(error_text(error), failed=True)
             return
@@ -490,7 +490,7 @@ class EditShell(QObject):
             self._session.message.emit(self.tr("Search first (Ctrl+F), then replace all hits"))
             return None
         if hits.more or hits.count > len(hits):
-            text = self.tr("{0} hits, {1} listed: narrow the search")
+            text = self.tr("{0} hits, but only {1} are listed and can be replaced: narrow the search")
             self._session.message.emit(text.format(hits.counted, f"{len(hits):,}"))
             return None
         words = self.tr('Replace {0} of {1} with the same number of bytes (hex, or "text"):')

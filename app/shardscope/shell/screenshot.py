@@ -98,7 +98,7 @@ def lecture(window: MainWindow, keys: int) -> QWidget:
 def _save(image: QImage, target: Path) -> None:
     written = QBuffer()
     if not QImageWriter(written, target.suffix[1:].encode()).write(image):
-        raise ScreenshotError(f"cannot write {target}: unknown kind of picture")
+        raise ScreenshotError(f"cannot write {target}: unsupported image type; use .png")
     try:
         target.write_bytes(written.data().data())
     except OSError as error:

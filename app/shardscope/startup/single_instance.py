@@ -167,25 +167,25 @@ def message_of(files: Sequence[Handover]) -> bytes:
 def read_message(data: bytes) -> tuple[Handover, ...]:
     """Return the files of a message; raises `ValueError` if it is invalid."""
     if len(data) > LONGEST:
-        raise ValueError("the message is too long")
+        raise ValueError(f"the message is too long: {len(data):,} bytes, at most {LONGEST:,} are allowed")
     try:
         found = json.loads(data.decode())
     except RecursionError as error:
         raise ValueError("the message is nested too deeply") from error
     if not isinstance(found, Mapping) or found.get("version") != _VERSION:
-        raise ValueError("the message has another version")
+        raise ValueError(f"the message is not a JSON object with version {_VERSION}")
     entries = found.get("open")
     if not isinstance(entries, list) or len(entries) > MOST:
-        raise ValueError("the list of files is invalid")
+        raise ValueError(f"`open` is not a list of at most {MOST} files")
     return tuple(_read_entry(entry) for entry in entries)
 
 
 def _read_entry(entry: object) -> Handover:
     if not isinstance(entry, Mapping):
-        raise ValueError("an entry is not a file")
+        raise ValueError("an entry of `open` is not a JSON object")
     uri, format = entry.get("uri"), entry.get("format")
     if not isinstance(uri, str) or not 0 < len(uri) <= LONGEST_PATH or not uri.isprintable():
-        raise ValueError("the path is invalid")
+        raise ValueError(f"`uri` is not text of 1 to {LONGEST_PATH} printable characters")
     if is_address(uri):
         try:
             parse_address(split_inside(uri)[0])
@@ -196,7 +196,7 @@ def _read_entry(entry: object) -> Handover:
     elif not Path(uri).is_absolute():
         raise ValueError("the path is not absolute")
     if format is not None and format not in (*FORMATS, *CONTAINERS):
-        raise ValueError("the format is unknown")
+        raise ValueError(f"unknown format: {format}")
     return Handover(uri, format, _read_span(entry.get("select")))
 
 
@@ -208,7 +208,7 @@ def _read_span(found: object) -> Span | None:
     source, start, stop = found
     numbers = all(type(one) is int and 0 <= one < 1 << 63 for one in (start, stop))
     if not isinstance(source, str) or len(source) > LONGEST_PATH or not numbers or start > stop:
-        raise ValueError("the selection requires 0 <= start <= stop < 2^63 and a short source name")
+        raise ValueError("the selection requires 0 <= start <= stop < 2^63 and a source name as short as a path")
     return Span(source, start, stop)
 
 

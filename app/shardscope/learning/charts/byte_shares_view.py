@@ -58,7 +58,7 @@ class BudgetModel(TableModel):
         return sum(share.size for share in self.things)
 
     def words(self, share: Share) -> str:
-        where = self.tr(" in {0}").format(plural(share.stretches, "place")) if share.stretches > 1 else ""
+        where = self.tr(" in {0}").format(plural(share.stretches, "range")) if share.stretches > 1 else ""
         part = share_text(share.size, self.total)
         head = f"{share.name}: {plural(share.size, 'byte')}{where}, {part} ({share.use.value})."
         return grouped("\n".join(text for text in (head, share.doc or share.use.doc) if text))

@@ -92,7 +92,7 @@ def count_sizes(shard: Shard, kind: str, progress: Progress) -> ChartData:
     kinds = tuple((kind, f"{kind} ({count:,})") for kind, count in sizes.kinds) if len(sizes.kinds) > 1 else ()
     data = partial(ChartData, choices=kinds, chosen=sizes.kind)
     if not sizes.objects:
-        return data(why="No size of an object is known." if sizes.unknown else "There are no objects.")
+        return data(why="The sizes of the objects are unknown." if sizes.unknown else "There are no objects.")
     return data(chart=sizes.chart(), act=partial(_size_target, sizes))
 
 
@@ -194,7 +194,7 @@ class ChartPages(QWidget):
         self.choice = made(QComboBox(), "chartChoice", accessibleName=self.tr("Chart data"))
         self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        turns = self.tr("Number of slots or shards by load, and the numbers expected by chance")
+        turns = self.tr("Show how many slots or shards have each load, and how many would by chance")
         self.turn = made(QToolButton(), "chartTurn", checkable=True, text=self.tr("Spread"), toolTip=turns)
         self.title, self.note, self.why = WrapText(bold=True), WrapText(tone="muted"), WrapText(tone="muted")
         self.budget, self.plot, empty = BudgetView(), Plot(), QWidget()
