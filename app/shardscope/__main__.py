@@ -38,7 +38,7 @@ def add_remote_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def remote_options_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> RemoteOptions | None:
-    """Return the connection options set by command-line flags, or None if none is set; exits if flags contradict."""
+    """Return the connection options from command-line flags, None without flags; exits if flags contradict others."""
     found: dict[str, Any] = {name: getattr(given, name) for name in _FLAGS if getattr(given, name)}
     if given.no_sign_request:
         found["anonymous"] = True
@@ -50,7 +50,7 @@ def remote_options_of(options: argparse.ArgumentParser, given: argparse.Namespac
 
 @contextmanager
 def quick_start() -> Iterator[None]:
-    """Run the block without garbage collection, and exclude the objects that exist afterwards from later collections.
+    """Run the `with` block without garbage collection; exclude objects that exist at its end from later collections.
 
     PySide replaces `__import__` by a function that reads the source of each imported module; the original is restored.
     """

@@ -1,4 +1,4 @@
-"""Dialog *Compare formats*: the same objects packed in each format, as strips of bytes, a timeline and a table."""
+"""Dialog *Compare formats*: the same objects packed in each format, with strips of bytes, a timeline and a table."""
 
 from __future__ import annotations
 
@@ -349,7 +349,7 @@ class LookupTimeline(_Rows):
 
 _LAST = len(HEADINGS) - 1
 _WIDTHS = (15, 15, 24, 42)
-"""Widths of the columns, as numbers of digits; the last column fills the rest, at least `_LEAST_LAST` pixels."""
+"""Widths of the columns, in widths of a digit; the last column fills the rest, at least `_LEAST_LAST` pixels."""
 _LEAST_LAST = 240
 _LINES, _PADDING = 3, 4
 """Number of text lines that a cell has room for, and the padding of a cell in pixels."""

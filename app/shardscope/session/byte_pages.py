@@ -111,7 +111,7 @@ class PageCache(QObject):
         self.cleared.emit()
 
     def refresh_runs(self) -> None:
-        """Compute the field runs of pages again when they are next requested; call it after the index was loaded."""
+        """Compute the fields (`runs`) of a page again when it is next requested; call this after loading the index."""
         self._epoch += 1
         self.version = self._round, self._epoch
         for name, number in list(self._pages):
@@ -131,7 +131,7 @@ class PageCache(QObject):
         return PageState.LOADING if (name, number) in self._loading else PageState.MISSING
 
     def want(self, name: str, numbers: Collection[int], *, ahead: int = 0, pages: int | None = None) -> None:
-        """Request pages; cancel requests for others of the source. `ahead`: prefetch the next (1) or previous (-1)."""
+        """Request pages; cancel requests for others of the source. `ahead`: also get the next (1) or previous (-1)."""
         if self._from is None:
             return
         self._screens[name] = numbers

@@ -63,10 +63,10 @@ class Document:
     """One open file and its state, which is kept while another document is shown.
 
     Attributes:
-        number: Order of opening, which is the order of the tabs.
+        number: Position in the order of opening, in which the tabs are at first.
         fresh: True until it is first shown, when the bytes `select` are selected.
         typed: Shard with the bytes that the user is typing, which jobs read instead of `shard`; None if there are none.
-        listing: Objects, whose number is known, so that `len` reads nothing; None until then.
+        listing: Objects, once their number is known, so that `len` reads nothing; None until then.
         held: True while the program itself writes the file, so that changes on disk are not reported.
         agreed: Names of operations that the user allowed to fetch many bytes.
         caret: Empty span at the start of the bytes selected last; it stays when nothing is selected.
@@ -291,7 +291,7 @@ class Documents(QObject):
         return job
 
     def when_shown(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
-        """Delay a callback while another document is shown; after this one is closed, call it only if `closed`."""
+        """Delay a callback until the present document is shown; if that is closed before, call it only if `closed`."""
         document = self.current
 
         def arrive(*values: object) -> None:
@@ -339,7 +339,7 @@ class Documents(QObject):
     ) -> Job | None:
         """Open a file in place of the current one, which stays until this succeeds; None if unsaved changes prevent it.
 
-        A function `select` is called before the old shard is closed. With `agreed`, opening may read over `MUCH` bytes.
+        `select` may be a function, called before the old shard is closed. With `agreed`, over `MUCH` bytes may be read.
         """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
         if not self.may_leave(request, partial(self._open, request, select, agreed)):

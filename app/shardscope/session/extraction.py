@@ -35,7 +35,7 @@ class ExtractionPreview:
     Attributes:
         unknown: Number of objects whose size is unknown before they are read.
         deleted: Number of tombstoned objects, which are only extracted on request.
-        rows: Rows to write, in pieces; None for the view of the complete content, and above `MOST_KEPT` rows.
+        rows: Rows to write, in pieces; None if the complete content is one object, or above `MOST_KEPT` rows.
     """
 
     objects: int = 0
@@ -68,7 +68,7 @@ class ExtractionRequest:
 
     @property
     def view(self) -> ObjectRef | None:
-        """Object for the complete content, if all rows are extracted and the format has such a view; reads the file."""
+        """Object with the complete content, if all rows are extracted and the format has one; else None. Reads the file."""
         return self.shard.find(self.shard.views[0]) if self.rows is None and self.shard.views else None
 
     @property
@@ -99,7 +99,7 @@ FEW = 10_000
 """Maximum number of rows for which unknown sizes are read."""
 
 MOST_KEPT = 1 << 22
-"""Maximum number of rows kept by a preview; otherwise, writing looks them up again."""
+"""Maximum number of rows that a preview keeps for the extraction, which otherwise finds them again."""
 
 LOOKED_INTO = 1 << 26
 """Maximum size in bytes of an object that is read to find the extension of its file name."""

@@ -250,7 +250,7 @@ def place_of_key(
 
 
 def keys_with(text: str, objects: Objects, progress: Progress) -> list[tuple[int, str]]:
-    """Return rows and keys of objects whose key matches as in a filter; first those with this prefix. O(objects)."""
+    """Return rows and keys of objects whose key matches as in a filter; keys with this prefix first. O(objects)."""
     rows = Filter(text).rows(objects, progress)[:MOST_COMPARED_KEYS].astype(np.int64)
     found = [(row, key) for row, key in zip(rows.tolist(), objects.key_texts(rows), strict=True) if key is not None]
     return sorted(found, key=lambda one: not one[1].startswith((text, text.lower())))[:MOST_FOUND_KEYS]

@@ -195,7 +195,7 @@ _NOTHING = (State.UNUSED, State.DELETED)
 
 @dataclass(frozen=True, slots=True)
 class ObjectCounts:
-    """Counts of all rows. `constant`: columns with the same value in all rows; has `state` only if all are live."""
+    """Counts of all rows. `constant`: columns with the same value in all rows; `state` only if all are live."""
 
     kinds: tuple[tuple[str, int], ...]
     states: tuple[tuple[str, int], ...]

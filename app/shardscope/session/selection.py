@@ -125,7 +125,7 @@ class History:
         return int(self._away and step < 0)
 
     def add(self, chosen: Selection) -> None:
-        """Add a selection after the current entry and drop later entries. It replaces a last entry close to it."""
+        """Add a selection after the current entry, or replace this if it is close (`NEAR`). Drops later entries."""
         self._away = False
         del self._places[self._at + 1 :]
         if self._places and _near(self._places[-1], chosen):

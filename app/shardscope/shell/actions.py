@@ -113,7 +113,7 @@ class WindowActions(QObject):
                 action.setEnabled(now)
 
     def panel_rows(self, docks: PanelDocks) -> list[QAction]:
-        """Return menu actions that show or hide a panel. The shortcuts belong to other actions, which only show it."""
+        """Return menu actions that show or hide a panel. The shortcuts belong to other actions, which only show one."""
         rows = []
         for panel in docks.panels:
             show = partial(docks.show, panel.name, focus=True)

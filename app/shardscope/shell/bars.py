@@ -30,7 +30,7 @@ WITH_WORDS = 940
 
 
 def line_icon(name: str, colours: theme.Palette, ratio: float) -> QIcon:
-    """Return the Lucide icon with a file name, in the colours of text (enabled) and of disabled text."""
+    """Return a Lucide icon by file name, drawn in the colour of text and, for disabled buttons, of disabled text."""
     drawing = resource_paths.path(f"icons/lucide/{name}.svg").read_text(encoding="utf-8")
     icon = QIcon()
     for mode, ink in ((QIcon.Mode.Normal, colours.text), (QIcon.Mode.Disabled, colours.faint)):

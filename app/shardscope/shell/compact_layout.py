@@ -42,7 +42,7 @@ class StepLine(QWidget):
         self.hide()
 
     def show_step(self, title: str, number: int, count: int, *, on: bool) -> None:
-        """Show step `number` (from 0) of `count`; `on` enables *next*."""
+        """Show step `number` (from 0) of `count`; `on` enables the button for the next step."""
         self.title.set_text(title)
         self.counter.set_text(self.tr("{0} of {1}").format(number + 1, count) if count else "")
         for part in (self.back, self.next, self.counter):

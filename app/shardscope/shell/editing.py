@@ -498,7 +498,7 @@ class EditShell(QObject):
         return self._ask("replaceHits", self.tr("Replace all hits"), text, "", self.replace)
 
     def replace(self, new: str) -> None:
-        """Overwrite the listed hits by bytes (hex or `"text"`) of the same length, except hits that overlap others."""
+        """Overwrite the listed hits by bytes (hex or `"text"`) of the same length; skip hits that overlap the last."""
         hits = self._bytes.search.hits
         spans = [span for number in range(len(hits)) if (span := hits.span(number)) is not None]
 

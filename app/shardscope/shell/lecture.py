@@ -1,4 +1,4 @@
-"""Lecture: slides on the full screen of a projector, each with sentences, a drawing and bytes of the file."""
+"""Lecture: slides on the full screen of a projector, each with sentences (beats), a drawing and bytes of the file."""
 
 from __future__ import annotations
 
@@ -62,7 +62,6 @@ _SENTENCE, _LESS = 0.34, 0.16
 """Maximum fraction of the screen height for the sentence and its choices; the second if the drawing needs the space."""
 
 _SLIDE = "slide"
-"""Name of the tab with the drawing of the slide."""
 
 _Act = Callable[["LectureScreen"], object]
 

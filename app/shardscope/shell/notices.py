@@ -42,7 +42,7 @@ LONGEST = 420
 """Maximum number of characters of a notice; its tooltip and copied text are complete."""
 
 SHORTEST = 80
-"""Number of characters to which the text of a notice is shortened at most, in a low window."""
+"""Minimum number of characters to which the text of a notice is shortened in a low window."""
 
 _ENOUGH = 130
 """Height in pixels that notices may take even in a low window, if `_ROWS` pixels remain for the bytes."""
@@ -90,7 +90,7 @@ def ask(
     stay: str = "",
     default: int = -1,
 ) -> QMessageBox:
-    """Ask before the first answer loses something. Return presses button number `default`; -1 is the button `stay`."""
+    """Ask before the first answer loses something. The Return key gives answer `default`; -1 is the button `stay`."""
     box = question_box(window, name, title, text, detail)
     roles, buttons = QMessageBox.ButtonRole, []
     for number, (words, act) in enumerate(answers):

@@ -37,7 +37,7 @@ def no_fit() -> str:
 
 
 class OpenAsDialog(QDialog):
-    """Dialog for path, format and options to open, or to reopen `shard` with. `chosen` carries the `OpenRequest`."""
+    """Dialog for path, format and options of a file, or to reopen `shard`. `chosen` carries the `OpenRequest`."""
 
     chosen = Signal(object)
 

@@ -148,7 +148,7 @@ class Teaching(QObject):
         self._panels.show(PANEL, focus=True)
 
     def learn(self, format: str) -> None:
-        """Begin the first lesson on a format; without one, show the page of the open shard."""
+        """Begin the first lesson on a format; if there is none, show *Format reference*."""
         if found := lessons_of(format):
             self._panel.begin(found[0])
         else:

@@ -154,7 +154,7 @@ class SampleCard(QAbstractButton):
 
 
 class SampleCards(QWidget):
-    """Cards of all samples; `chosen` carries a path. Jobs read the sections of the samples soon after it is shown."""
+    """Cards of all samples; `chosen` carries a path. Jobs read the sections of the samples after they are shown."""
 
     spoken_role = QAccessible.Role.Grouping
 

@@ -28,7 +28,6 @@ THEMES = {
     "dark-safe": "Dark, colour-blind safe",
     "dark-room": "Dark room",
 }
-"""Names of themes, with their entries in the menu."""
 
 T = TypeVar("T")
 

@@ -73,7 +73,7 @@ class Handover:
 
 
 def pasted_link(text: str) -> tuple[str, Span | None]:
-    """Split a pasted link, or a pasted `shardscope` command line with one, like `split_link`. Call it in a job."""
+    """Split a pasted link, or the link in a pasted `shardscope` command line; see `split_link`. Call it in a job."""
     if text.startswith(_COMMAND) and not _is_there(text):
         with suppress(ValueError):
             words = shlex.split(text)

@@ -301,7 +301,7 @@ class DrawingView(QGraphicsView):
             self._say(self._stops[self._stop])
 
     def fitting(self, drawing: Drawing, room: QSize) -> tuple[Picture, float]:
-        """Return the layout and scale that fit a drawing into `room` with readable and the fewest shortened texts."""
+        """Return layout and scale of a drawing in `room` with the best score: readable texts, few of them shortened."""
         found = list[tuple[float, float, Picture]]()
         for width, columns in _PAGES:
             width = width or max(int(room.width() / self.readable), LEAST_WIDTH)

@@ -105,7 +105,7 @@ def _glossary_text() -> str:
 
 
 def _linked(text: str, left: dict[str, str]) -> str:
-    """Return the text with links on words of the glossary, each word once: linked words are removed from `left`."""
+    """Return the text with words of the glossary as links, each word once; linked words are removed from `left`."""
     if not left:
         return text
     kept = [match.span() for match in _KEPT.finditer(text)]

@@ -32,7 +32,7 @@ T = TypeVar("T")
 class LessonPlayer(QObject):
     """State of the current lesson.
 
-    `astray`: name of another file that is open instead, or empty. `trouble`: reason why a step is not shown, or empty.
+    `astray`: name of the file open instead of the lesson's, or empty. `trouble`: why a step is not shown, or empty.
     """
 
     changed = Signal()

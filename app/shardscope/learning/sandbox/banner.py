@@ -17,7 +17,7 @@ _FRAME = 5
 
 
 def press(button: QAbstractButton, action: QAction, text: str, tip: str = "") -> None:
-    """Connect a button to the action it triggers; both are enabled together. Without `tip`, it has the action's."""
+    """Let a button trigger an action and be enabled with it. An empty `tip` is replaced by the action's tooltip."""
 
     def follow() -> None:
         button.setEnabled(action.isEnabled())

@@ -147,7 +147,7 @@ class Sandbox(QObject):
         self._session.open(request, select=Span("", span.start, span.stop) if stored else None)
 
     def _listen(self, listens: bool) -> None:
-        """Connect to the selection, or disconnect. Only in a data set does it decide which shard would be changed."""
+        """Connect to the selection, or disconnect: in a data set, it decides which shard the sandbox would change."""
         if listens != self._listens:
             self._listens = listens
             signal = self._session.selection_changed
