@@ -163,7 +163,7 @@ def _whole(uri: str) -> str:
 def _alike(one: OpenRequest, other: OpenRequest) -> bool:
     way = one.remote is None or other.remote is None or one.remote == other.remote
     said = one.format == other.format and dict(one.options) == dict(other.options)
-    # Content opened from inside a sandbox does not follow later changes, so other changes are another content.
+    # Content opened from inside a sandbox does not follow later changes: with other changes, it is other content.
     changed = one.sandbox == other.sandbox and (not one.inside or one.changes == other.changes)
     return said and way and changed and _whole(one.link) == _whole(other.link)
 
@@ -536,7 +536,7 @@ class Documents(QObject):
         if self.current in self.all:
             self.show(self.all[(self.all.index(self.current) + by) % len(self.all)])
         elif self.all:
-            # From the welcome page back.
+            # Return from the welcome page.
             self.show(self._last if self._last in self.all else self.all[-1])
 
     def move(self, start: int, stop: int) -> None:
@@ -679,6 +679,6 @@ class Documents(QObject):
         self.all.remove(document)
         # The changes of a sandbox were dropped, or saved as a copy.
         place = document.selection.span or document.select
-        # Without access keys, which may be forgotten meanwhile.
+        # Access keys are not recorded, since the user may remove them meanwhile.
         self._closed_requests.append((document.request.without_changes().with_remote(None), place))
         del self._closed_requests[:-MOST_CLOSED]

@@ -66,7 +66,7 @@ class ReferenceSearch(QObject):
 
     def announce(self) -> None:
         question = self.question
-        # The job of a question without an answer was cancelled.
+        # If there is no answer, the job of the query was cancelled when the other document was shown.
         answered = question is not None and (question.references is not None or question.error is not None)
         self._set(question if answered else None)
 

@@ -156,7 +156,7 @@ class Session(QObject):
 
     def _index_changed(self, state: IndexState) -> None:
         if state is IndexState.LOADED and not self.documents.switching and self.selection.row is None:
-            # The loaded index gives more nodes.
+            # The selected bytes may have more nodes once the index is loaded.
             self.selector.resolve_again()
 
     def _announce(self) -> None:

@@ -35,7 +35,7 @@ def line_icon(name: str, colours: theme.Palette, ratio: float) -> QIcon:
     icon = QIcon()
     for mode, ink in ((QIcon.Mode.Normal, colours.text), (QIcon.Mode.Disabled, colours.faint)):
         coloured = drawing.replace("currentColor", ink.name())
-        # For the scale of the display, and for others to which the window may be moved.
+        # For the scale of this display, and of others to which the window may be moved.
         for size in {fonts.px(_ICON * scale) for scale in (1, 2, ratio)}:
             sized = coloured.replace('="24"', f'="{size}"')
             icon.addPixmap(QPixmap.fromImage(QImage.fromData(sized.encode())), mode)

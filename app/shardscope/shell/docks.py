@@ -278,7 +278,7 @@ class PanelDocks(QObject):
         return False
 
     def _moved(self) -> None:
-        # Folding also moves docks, but their widths are restored with their places.
+        # Folding also moves docks, but their widths are restored with the layout.
         if not self.folded:
             self._plain.clear()
 
@@ -559,7 +559,7 @@ class PanelDocks(QObject):
                 dock.setTitleBarWidget(QWidget(dock))
             elif bare and not tabbed:
                 dock.setTitleBarWidget(None)  # type: ignore[arg-type]
-                # Otherwise it stays a child of the dock.
+                # Otherwise the old title bar stays a child of the dock.
                 title.deleteLater()
 
     def _add_close_buttons(self, bar: QTabBar) -> None:
@@ -630,7 +630,7 @@ class Centre(FixedSizeFrame):
         self._welcome, self._hex, self._spaces = pages
         for page in pages:
             self.pages.addWidget(page)
-        # Ignore the size hints of the pages, so that notices get the room they need.
+        # Ignore the size hints of the pages, so that notices get the space they need.
         self.pages.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.notices = Notices(self)
         column = self.layout()

@@ -120,7 +120,7 @@ class FileTabs(QTabBar):
     def _label(self, number: int, document: Document, title: str) -> None:
         notes, sign = [], ""
         if document.request.sandbox:
-            # The file itself may be open beside it.
+            # The file itself may be open in another tab.
             title += self.tr(" (sandbox)")
         running = [job.title for job in self._session.jobs.open_jobs if job.title and job.scope is document]
         if running:
@@ -220,7 +220,7 @@ class FileTabs(QTabBar):
         if self._session.document in documents:
             self._session.documents.show(kept)
         for document in documents:
-            # One with unsaved changes stays: it is closed alone, after a question.
+            # A document with unsaved changes stays open: closing it alone asks the user.
             if not document.unsaved:
                 self._session.documents.close_document(document)
 

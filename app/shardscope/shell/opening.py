@@ -95,7 +95,7 @@ class FileOpener(QObject):
         self._next, before = (uri, then), self._session.document
         self.open(uri)
         if self._session.shard is not None and self._session.uri == uri and self._session.document is not before:
-            # It was open already, and is only shown.
+            # The file was open already, and its tab is shown now.
             self._go_on()
 
     def take_over(self, files: Sequence[Handover]) -> None:
@@ -160,7 +160,7 @@ class FileOpener(QObject):
         names = self._settings.recent
         self.recent.clear()
         for name in names:
-            # Untrusted: shortened, escaped, without mnemonic.
+            # The name is untrusted: it is shortened and escaped, and gets no mnemonic.
             action = self.recent.addAction(shown(cut_middle(name, LONGEST_ENTRY)).replace("&", "&&"))
             action.setToolTip(tip(name))
             action.setData(name)

@@ -250,7 +250,7 @@ class CommandPalette(QWidget):
         if self._session.shard is None or not text or only_commands or self._scope is not Scope.ALL:
             return
         for choice in self._address.offers(text):
-            # A key is only looked up if none is found.
+            # A lookup of the typed text is only offered if no key of the index matches it.
             if choice.offset is not None or not self._keys:
                 where = self.tr("Look up") if choice.offset is None else self.tr("Go to")
                 yield PaletteEntry(shown(choice.words), where, partial(self._address.take, choice), tip=choice.text)

@@ -60,7 +60,7 @@ def chart_ticks(chart: Chart, most: int) -> list[tuple[float, str]]:
         found = ticks(low, high - 1, most) if high - low > 1 else [(low, number_words(low))]
         return [(at + 0.5, text) for at, text in found if at == round(at)]
     if chart.of_sizes and len(edges) <= most and chart.edges[0]:
-        # So few that each one fits.
+        # There are so few edges that a label for each one fits.
         return [(float(at), size_words(float(edge))) for at, edge in zip(edges, chart.edges, strict=True)]
     found = ticks(low, high, most, of_sizes=chart.of_sizes)
     return [(-0.5, text) if chart.of_sizes and at == -1 else (at, text) for at, text in found]

@@ -260,7 +260,7 @@ class Sandbox(QObject):
                 self._saved = ()
             self.on = True
             if request.changes != self._asked:
-                # The sandbox was reopened from elsewhere, with its changes.
+                # Other code reopened the sandbox with its own changes, which replace those recorded here.
                 self._soon.stop()
                 self.changes, self.undone, self._expects = request.changes, (), request.expects
                 self._asked = request.changes
