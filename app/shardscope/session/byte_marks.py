@@ -46,7 +46,7 @@ _RANK = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.NOTE: 0}
 
 @dataclass(frozen=True)
 class Mark:
-    """Bytes `[start, stop)` of a finding; at least one byte."""
+    """Bytes `[start, stop)` marked for a finding: at least one byte, even if the finding has none."""
 
     start: int
     stop: int

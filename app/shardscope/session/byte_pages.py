@@ -74,7 +74,7 @@ class BytePage:
 
 
 class PageCache(QObject):
-    """Pages of the open file. Use it on the GUI thread."""
+    """Cache of the pages of the open file. Use it on the GUI thread."""
 
     changed = Signal(object, object)
     """Carries the source name and number of a page: it was read, its fields were computed, or reading failed."""

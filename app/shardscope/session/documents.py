@@ -311,7 +311,7 @@ class Documents(QObject):
         return before is not shard
 
     def with_consent(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
-        """Call `go`; ask first, once per `what`, if it would fetch more than `much` bytes from a remote source."""
+        """Call `go`. If that fetches over `much` bytes from a remote source, ask first, once per operation `what`."""
         document = self.current
         if not document.request.is_remote or size <= much or what in document.agreed:
             go()

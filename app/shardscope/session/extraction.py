@@ -68,7 +68,7 @@ class ExtractionRequest:
 
     @property
     def view(self) -> ObjectRef | None:
-        """Object with the complete content, if all rows are extracted and the format has one; else None. Reads bytes."""
+        """Object with the complete content if all rows are extracted and the format has one, else None; reads bytes."""
         return self.shard.find(self.shard.views[0]) if self.rows is None and self.shard.views else None
 
     @property

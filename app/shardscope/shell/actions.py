@@ -51,7 +51,7 @@ Row: TypeAlias = "MenuEntry | Menu | QAction | QMenu | Sequence[Row] | None"
 
 
 class WindowActions(QObject):
-    """Actions of the window by name. Menus also contain actions of panels and dialogs, which enable them themselves."""
+    """Actions of the window by name. Menus also contain actions that panels and dialogs create and enable."""
 
     def __init__(self, session: Session, window: QMainWindow) -> None:
         super().__init__(window)

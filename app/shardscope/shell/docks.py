@@ -56,7 +56,7 @@ TAB_SPACE = 24
 """Padding of a tab in pixels; must agree with the style sheet."""
 
 CLOSE = QSize(14, 18)
-"""Size of the close button in pixels; small, so that four tabs fit into a side."""
+"""Size of the close button in pixels; small, so that four tabs fit into the width of a side panel."""
 
 _EQUAL = 100
 

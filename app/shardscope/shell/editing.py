@@ -206,7 +206,7 @@ def new_bytes(typed: str, *, text: bool) -> bytes:
 
 
 MOST_FILLED = 16 << 20
-"""Maximum number of bytes filled at once."""
+"""Maximum number of selected bytes that *Fill* overwrites at once."""
 
 
 class UndoActions(QObject):

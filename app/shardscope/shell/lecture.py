@@ -47,7 +47,7 @@ from shardscope.widgets.plain_text import plain_label
 DARK_ROOM = "dark-room"
 
 BEAT_MILLISECONDS = 2600
-"""Milliseconds per sentence at normal playback speed."""
+"""Milliseconds for which a sentence of a lecture is shown at normal playback speed."""
 
 IDLE_MILLISECONDS = 2500
 """Milliseconds without mouse movement after which the cursor is hidden."""

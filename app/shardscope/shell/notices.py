@@ -104,7 +104,7 @@ def ask(
 
 
 class Notice(QFrame):
-    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it lasts or has the mouse or the keyboard."""
+    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it is `lasting`, hovered or focused."""
 
     spoken_role = QAccessible.Role.AlertMessage
     closed = Signal()

@@ -57,7 +57,7 @@ BESIDE = 900
 
 
 class SampleCard(QAbstractButton):
-    """Button of a sample with a strip of its sections; `others` are further samples of its format."""
+    """Button that opens a sample and shows a strip of its sections; `others` are further samples of its format."""
 
     more_chosen = Signal(object)
 

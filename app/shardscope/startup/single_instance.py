@@ -39,7 +39,7 @@ _NUMBER = r"(?:0[xX][0-9a-fA-F]+|\d+)"
 _LINK = re.compile(rf"(?P<file>.+)#(?:(?P<source>[^#]+):)?(?P<start>{_NUMBER})(?:-(?P<stop>{_NUMBER}))?", re.DOTALL)
 
 LONGEST = 64 * 1024
-"""Maximum length of a message in bytes."""
+"""Maximum length in bytes of a message to the running window."""
 
 MOST = 200
 

@@ -13,10 +13,10 @@ from shardscope.widgets.wrap_text import WrapText
 FRAME_MILLISECONDS = 17
 
 ARRIVE_MILLISECONDS = 500.0
-"""Milliseconds in which a stage appears at normal speed."""
+"""Milliseconds in which a stage of a drawing appears at normal speed."""
 
 PAUSE_MILLISECONDS = 900.0
-"""Milliseconds between two stages at normal speed."""
+"""Milliseconds of pause between two stages of a drawing at normal speed."""
 
 
 class StagePlayback(QObject):
@@ -26,7 +26,7 @@ class StagePlayback(QObject):
     """
 
     changed = Signal()
-    """The stage or its share changed, or playback started or stopped."""
+    """The stage changed, or how much of it has appeared, or playback started or stopped."""
 
     def __init__(self, seen: QWidget) -> None:
         super().__init__(seen)

@@ -101,7 +101,7 @@ _MOST_PIXELS = 24_000_000
 
 
 class Paper(QGraphicsItem):
-    """Paints a drawing up to a stage, its highlighted items, and a frame around the item with the keyboard focus."""
+    """Paints a drawing up to the current stage, highlighted items, and a frame around the item with the focus."""
 
     def __init__(self) -> None:
         super().__init__()
