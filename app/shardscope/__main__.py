@@ -123,7 +123,7 @@ def parser() -> argparse.ArgumentParser:
     picture.add_argument("--trace", default="", metavar="KEY", help="look up this key, step by step")
     picture.add_argument("--step", type=int, default=0, metavar="N", help="show step N of --trace (default: the last)")
     picture.add_argument("--verify", metavar="DEPTH", help="verify first: structure, index or content")
-    picture.add_argument("--show", default="", metavar="PART", help="show this panel, drawing or lecture: findings, …")
+    picture.add_argument("--show", default="", metavar="PART", help="show trace, findings, drawing or another panel")
     return made
 
 

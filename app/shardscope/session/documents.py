@@ -63,7 +63,7 @@ class Document:
     """One open file and its state, which is kept while another document is shown.
 
     Attributes:
-        number: Position in the order of opening, in which the tabs are at first.
+        number: Serial number in the order of opening, which is also the order of new tabs.
         fresh: True until it is first shown, when the bytes `select` are selected.
         typed: Shard with the bytes that the user is typing, which jobs read instead of `shard`; None if there are none.
         listing: Objects, once their number is known, so that `len` reads nothing; None until then.

@@ -1,4 +1,4 @@
-"""Layout of low windows: a visible drawing hides the panels, and one line above it shows the current step."""
+"""Layout of low windows: a drawing hides the panels; a line above it shows the step of the lookup or lesson."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input from outside the window: links into files, files of a second start, and signals of the system.
+"""Input from outside the window: links into files, files passed by a second start, and signals of the system.
 
 A second start of the program passes its files to the running window, and ends.
 

@@ -131,7 +131,7 @@ def _prepared(text: str, rows: list[FieldRow], unlinked: dict[str, str]) -> Iter
         if fenced or not line or line.startswith(("#", "```")):
             yield line
         elif line.startswith(("<picture>", "![")):
-            continue  # the window itself shows such pictures, of the open file
+            continue  # pictures of the window or of drawings: the window is open, and draws those of the open file
         elif (begins := _LAYOUT.match(line)) is not None:
             layout = begins[1]
         elif line.startswith("<!--"):

@@ -480,4 +480,4 @@ class SandboxActions(QObject):
             action.setToolTip(first)
         no_file = self.tr("Open one of the files of the folder first") if sandbox.member else why_not
         self.salvage.setEnabled(not no_file)
-        self.salvage.setToolTip(tip(no_file or self.tr("Needs no intact index, if the format allows that")))
+        self.salvage.setToolTip(tip(no_file or self.tr("Works with a damaged index, if the format allows it")))
