@@ -105,7 +105,7 @@ class KeyLookup(QObject):
     """Lookup of a key in the current document; `highlights` are the bytes of its step, or those set by `point_at`."""
 
     walk_changed = Signal(object)
-    """Carries the `TraceWalk`: when a lookup begins, ends or is removed."""
+    """Carries the `TraceWalk`: a lookup began, ended or was removed."""
     step_changed = Signal(object)
     """Carries the `TraceWalk`: another step of the same lookup is current."""
     cost_changed = Signal(object)

@@ -88,7 +88,7 @@ class LessonPlayer(QObject):
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
     def replace(self, lesson: Lesson) -> None:
-        """Show the changed text of a lesson in preview; generated files whose line in it is unchanged are kept."""
+        """Show the changed text of a lesson in preview; keep generated files that the new text describes as before."""
         before = self.lesson
         if before is None or not self.trying:
             return

@@ -42,7 +42,7 @@ SOON_MILLISECONDS = 300
 
 class Sandbox(QObject):
     changed = Signal()
-    """The sandbox was switched on or off, or its changes changed."""
+    """The sandbox was switched on or off, or a change was made, undone or redone."""
     compared = Signal()
     reopening = Signal()
     reopened = Signal()
