@@ -31,14 +31,14 @@ def add_remote_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("remote addresses")
     group.add_argument("--endpoint-url", metavar="URL", help="URL of an S3-compatible store (default: Amazon S3)")
     group.add_argument("--region", metavar="NAME", help="region of the bucket")
-    group.add_argument("--profile", metavar="NAME", help="sign with this profile of the AWS configuration")
+    group.add_argument("--profile", metavar="NAME", help="sign requests with this AWS profile")
     group.add_argument("--no-sign-request", action="store_true", help="do not sign requests (public data)")
     group.add_argument("--requester-pays", action="store_true", help="agree to be billed for requests and transfer")
     group.add_argument("--addressing", choices=("path", "virtual"), help="endpoint/bucket/key or bucket.endpoint/key")
 
 
 def remote_options_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> RemoteOptions | None:
-    """Return the connection options from the flags, or None; exits if they contradict each other."""
+    """Return the connection options from command-line flags, None without flags; exits if flags contradict others."""
     found: dict[str, Any] = {name: getattr(given, name) for name in _FLAGS if getattr(given, name)}
     if given.no_sign_request:
         found["anonymous"] = True
@@ -50,9 +50,9 @@ def remote_options_of(options: argparse.ArgumentParser, given: argparse.Namespac
 
 @contextmanager
 def quick_start() -> Iterator[None]:
-    """Disable the garbage collector while Qt is imported and the window is created; freeze the objects afterwards.
+    """Run the `with` block without garbage collection; exclude objects that exist at its end from later collections.
 
-    PySide reads the source of every module that is imported later, for its `__feature__`, which is not used here.
+    PySide replaces `__import__` by a function that reads the source of each imported module; the original is restored.
     """
     gc.disable()
     import PySide6.QtCore  # noqa: F401 - replaces `__import__`
@@ -70,7 +70,7 @@ COLLECT_EVERY = 1000
 
 
 def collect_on_this_thread(window: QWidget) -> None:
-    """Collect garbage by a timer of the GUI thread only: a Qt object that another thread destroys ends the process."""
+    """Collect garbage only on the GUI thread, by a timer: deleting a Qt object on another thread ends the process."""
     from PySide6.QtCore import QTimer
 
     def collect() -> None:
@@ -119,11 +119,11 @@ def parser() -> argparse.ArgumentParser:
     picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="save a picture of the window and exit")
     picture.add_argument("--size", default="1440x900", metavar="WxH", help="window size (default: 1440x900)")
     picture.add_argument("--scale", type=float, default=1.0, help="pixels per point, 1 to 4 (default: 1)")
-    picture.add_argument("--select", metavar="OFFSET", help="select this byte, 0x… for hexadecimal")
-    picture.add_argument("--trace", default="", metavar="KEY", help="trace this key")
-    picture.add_argument("--step", type=int, default=0, metavar="N", help="stop the trace at this step")
-    picture.add_argument("--verify", metavar="DEPTH", help="verify to this depth first")
-    picture.add_argument("--show", default="", metavar="PART", help="show this panel: trace, findings, drawing, …")
+    picture.add_argument("--select", metavar="OFFSET", help="select the byte at this offset, decimal or 0x…")
+    picture.add_argument("--trace", default="", metavar="KEY", help="look up this key, step by step")
+    picture.add_argument("--step", type=int, default=0, metavar="N", help="show step N of --trace (default: the last)")
+    picture.add_argument("--verify", metavar="DEPTH", help="verify first: structure, index or content")
+    picture.add_argument("--show", default="", metavar="PART", help="show trace, findings, drawing or another panel")
     return made
 
 
@@ -309,7 +309,7 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Scre
 
 
 def _end(application: QApplication, window: QWidget) -> None:
-    """Delete the window before the application: at interpreter exit the order is undefined."""
+    """Delete the window now, before the application: at interpreter exit, they are deleted in undefined order."""
     from shiboken6 import delete
 
     application.processEvents()

@@ -1,4 +1,4 @@
-"""*Compare formats…*: the same ten objects in each format, as strips to one scale, a timeline and a table."""
+"""Dialog *Compare formats*: the same objects packed in each format, with strips of bytes, a timeline and a table."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class _Rows(QWidget):
 _TOP = 4.0
 _STRIP, _LEGEND, _SWATCH = 18.0, 26.0, 14.0
 _SPACE = 10.0
-"""Pixels between a line of text, its strip and the next line."""
+"""Free space per row in pixels: half of it above the strip, half below."""
 
 
 class Strips(_Rows):
@@ -127,7 +127,7 @@ class Strips(_Rows):
 
     @property
     def scale(self) -> float:
-        """Pixels per byte; the largest format fills the width."""
+        """Pixels per byte: the strip of the largest format fills the width of the widget."""
         largest = max((max(row.content, row.size) for row in self.rows), default=0)
         return (self.width() - 2 * _SIDE) / max(largest, 1)
 
@@ -278,7 +278,7 @@ class LookupTimeline(_Rows):
         painter, colours = QPainter(self), theme.of(self)
         painter.setPen(colours.muted)
         head = QRectF(_SIDE, 0, self.width() - 2 * _SIDE, self._step)
-        text = self.tr("One cold lookup at {0} ms per round trip and {1} Mbit/s · O: opening · filled: transfer")
+        text = self.tr("One cold lookup at {0} ms per round trip and {1} Mbit/s · O: opening · coloured: transfer")
         text = text.format(round(ROUND_TRIP_MS), round(BYTES_PER_MS * 8 / 1000))
         text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(head.width()))
         painter.drawText(head, _MIDDLE, text)
@@ -349,10 +349,10 @@ class LookupTimeline(_Rows):
 
 _LAST = len(HEADINGS) - 1
 _WIDTHS = (15, 15, 24, 42)
-"""Width of the columns in digits; the last one fills the rest, at least `_LEAST_LAST` pixels."""
+"""Widths of the columns, in widths of a digit; the last column fills the rest, at least `_LEAST_LAST` pixels."""
 _LEAST_LAST = 240
 _LINES, _PADDING = 3, 4
-"""Maximum lines of a cell, and its padding in pixels."""
+"""Number of text lines that a cell has room for, and the padding of a cell in pixels."""
 
 _MEANINGS = (
     "The format.",

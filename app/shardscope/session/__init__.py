@@ -1,1 +1,1 @@
-"""The open file and the selection. No widgets."""
+"""State of a window without widgets: open files, selection, lookup, notes, and the jobs that read files."""

@@ -1,4 +1,4 @@
-"""Bytes that views mark: sections, notes, findings, hits of a search, and changed bytes. No Qt here."""
+"""Byte ranges that views mark: sections, notes, findings, hits of a search, and changed bytes. No Qt here."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _RANK = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.NOTE: 0}
 
 @dataclass(frozen=True)
 class Mark:
-    """Bytes `[start, stop)` of a finding; at least one byte."""
+    """Bytes `[start, stop)` marked for a finding: at least one byte, even if the finding has none."""
 
     start: int
     stop: int
@@ -66,7 +66,7 @@ class Marks:
         self._reach = list(accumulate((mark.stop for mark in self.all), max))
 
     def inside(self, start: int, stop: int, most: int = 500) -> list[Mark]:
-        """Return at most `most` marks that touch `[start, stop)`, the worst last, so that it is painted on top."""
+        """Return the `most` most severe marks that overlap `[start, stop)`; the most severe is last, painted on top."""
         last = bisect_left(self._starts, stop)
         first = bisect_left(self._reach, start + 1, 0, last)
         touching = [mark for mark in self.all[first:last] if mark.stop > start]
@@ -84,7 +84,7 @@ class ProposedRange:
     """Bytes `[start, stop)` that are going to change.
 
     Attributes:
-        new: The new bytes, or the first of them; None if the file will end before `start`.
+        new: The new bytes, possibly only the first of them; None if the file will end before `start`.
         zeros: Whether all new bytes are zero; `new` is ignored then.
     """
 
@@ -101,7 +101,7 @@ class ProposedRange:
 
 @dataclass(frozen=True)
 class Proposed:
-    """Proposed changes of one source, as sorted, disjoint ranges; marks default to these ranges."""
+    """Proposed changes of one source: sorted, disjoint ranges. `old_marks` and `new_marks` default to these."""
 
     source: str
     stretches: tuple[ProposedRange, ...]
@@ -128,7 +128,7 @@ class Proposed:
         return bytes(found)
 
     def marks(self, start: int, stop: int) -> Sequence[Range]:
-        """Return the marks on the side shown (old or new bytes) that overlap `[start, stop)`, unclipped."""
+        """Return the marks that overlap `[start, stop)`, unclipped: of the new bytes if shown, else of the old."""
         marks = self.new_marks if self.shows_new else self.old_marks
         if marks is None:
             return [(one.start, one.stop) for one in self.inside(start, stop)]
@@ -142,7 +142,7 @@ _PARTS = 4096
 
 
 def thinned(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Return the first and last hit in each of 4,096 equal parts of a source, for drawing; up to 4,096 hits stay."""
+    """Return the hits to draw: of more than 4,096, only the first and last in each of 4,096 parts of a source."""
     if len(offsets) <= _PARTS:
         return offsets
     first = np.flatnonzero(np.diff(offsets // max(size // _PARTS, 1), prepend=-1))
@@ -151,7 +151,7 @@ def thinned(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class HitList:
-    """Hits by offset, or of contents by object; `count` includes hits not listed, `more` if the search ended early."""
+    """Hits of a search. `count` includes hits that are not listed; `more` is True if the search ended early."""
 
     source: str = ""
     what: str = ""
@@ -195,7 +195,7 @@ class HitList:
         return f"{self.count:,}{'+' if self.more else ''}"
 
     def span(self, number: int) -> Span | None:
-        """Return the stored bytes of a hit; None if they differ from the searched bytes, as in compressed content."""
+        """Return the bytes of a hit in the file; None if they differ from the searched bytes (compressed content)."""
         if self.contents:
             return self.contents[number].span
         start = int(self.offsets[number])

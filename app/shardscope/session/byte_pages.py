@@ -1,4 +1,4 @@
-"""Cache of bytes and their fields in pages: a view requests pages and paints those in memory, without waiting."""
+"""Cache of file bytes and their fields in pages of 16 KiB. Views request pages and paint those already in memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Key = tuple[str, int]
 
 
 def pieces_of(source: Source, span: Span, progress: Progress) -> Iterator[bytes]:
-    """Yield the bytes of a span that its source has; `progress` counts bytes."""
+    """Yield the bytes of a span in pieces, at most to the end of the source; `progress` counts bytes."""
     done = 0
     for piece in read_pieces(source, span.start, min(span.stop, source.size)):
         progress(done, span.size)
@@ -41,7 +41,7 @@ class PageState(Enum):
 
 
 class Readable(Protocol):
-    """Source of pages; a `Shard` is one. Called on pool threads."""
+    """Object from which pages are read, such as a `Shard`; its methods are called on pool threads."""
 
     def bytes_of(self, name: str) -> Source: ...
 
@@ -56,7 +56,7 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BytePage:
-    """Page of a source. `runs` are its fields, None until loaded; `epoch` is the index version they come from."""
+    """Page of a source. `runs` are the fields of its bytes, None until computed; `epoch` is the index version used."""
 
     start: int
     data: bytes
@@ -74,10 +74,10 @@ class BytePage:
 
 
 class PageCache(QObject):
-    """Pages of the open file. Use it on the GUI thread."""
+    """Cache of the pages of the open file. Use it on the GUI thread."""
 
     changed = Signal(object, object)
-    """Carries source name and number of a page that was read, got its runs, or failed."""
+    """Carries the source name and number of a page: it was read, its fields were computed, or reading failed."""
     cleared = Signal()
     troubled = Signal(object)
 
@@ -111,7 +111,7 @@ class PageCache(QObject):
         self.cleared.emit()
 
     def refresh_runs(self) -> None:
-        """Compute the field runs of pages again when they are next requested; call it after the index was loaded."""
+        """Compute the fields (`runs`) of a page again when it is next requested; call this after loading the index."""
         self._epoch += 1
         self.version = self._round, self._epoch
         for name, number in list(self._pages):
@@ -131,7 +131,7 @@ class PageCache(QObject):
         return PageState.LOADING if (name, number) in self._loading else PageState.MISSING
 
     def want(self, name: str, numbers: Collection[int], *, ahead: int = 0, pages: int | None = None) -> None:
-        """Request pages; cancels jobs for other pages of this source. `ahead` (1 down, -1 up) prefetches one page."""
+        """Request pages; cancel requests for others of the source. `ahead`: also get the next (1) or previous (-1)."""
         if self._from is None:
             return
         self._screens[name] = numbers
@@ -146,7 +146,7 @@ class PageCache(QObject):
             self._ask(name, guess, JobPriority.PREFETCH)
 
     def loaded(self, name: str) -> list[tuple[int, int]]:
-        """Return the half-open ranges of a source in memory, sorted."""
+        """Return the byte ranges of a source that are in memory, half-open and sorted."""
         if name in self._ranges:
             return self._ranges[name]
         ranges: list[tuple[int, int]] = []
@@ -185,7 +185,7 @@ class PageCache(QObject):
         )
 
     def explain(self, name: str, offset: int, done: Callable[[tuple[Node, ...]], None], *, key: object) -> None:
-        """Request the path to a byte in a job; `done` is not called on an error."""
+        """Compute in a job the path of nodes to a byte, and pass it to `done`, which is not called after an error."""
 
         def deliver(path: tuple[Node, ...] | None, error: BaseException | None) -> None:
             if error is None and path:

@@ -31,7 +31,7 @@ class Endpoint:
 
 
 _AS_USUAL = "usual"
-"""Saved login of a bucket for which none was chosen; differs from anonymous access."""
+"""Login saved if the user chose none: requests are signed if AWS credentials are found. Anonymous ones never are."""
 
 
 ENDPOINTS = (
@@ -53,7 +53,7 @@ def login_kind_of(options: RemoteOptions | None) -> LoginKind:
 
 
 def place_of(uri: str) -> str:
-    """Return the bucket or server as `scheme://name/`, the key of its options; empty if `uri` is not an address."""
+    """Return the bucket or server of an address as `scheme://name/`, for which options are saved; empty for a path."""
     try:
         address = parse_address(uri)
     except ShardError:
@@ -95,14 +95,14 @@ def login_text(text: str) -> str:
 
 
 class Connections:
-    """Connection options by bucket or server; access keys are only kept in memory, `kept` holds the rest as JSON."""
+    """Connection options per bucket or server. Access keys stay in memory; `kept` has all other options as JSON."""
 
     def __init__(self, remembered: Mapping[str, str]) -> None:
         self.kept = dict(remembered)
         self._session: dict[tuple[str, str], RemoteOptions] = {}
 
     def connection_for(self, uri: str) -> RemoteOptions | None:
-        """A bucket whose access keys are forgotten keeps its endpoint: its name is not sent to another store."""
+        """Return the options for an address, or None. A bucket keeps its endpoint when its keys are forgotten."""
         place = place_of(uri)
         saved = from_json(self.kept.get(place, ""))
         endpoints = [endpoint for name, endpoint in self._session if name == place]
@@ -111,7 +111,7 @@ class Connections:
         return None if found is not None and found.endpoint_url and not _is_bucket(uri) else found
 
     def options_at(self, uri: str, endpoint: str) -> RemoteOptions | None:
-        # Of this session, with access keys.
+        # Options set since the start of the program, which include access keys.
         return self._session.get((place_of(uri), endpoint))
 
     @property
@@ -120,7 +120,7 @@ class Connections:
         return list(dict.fromkeys(way.endpoint_url for way in ways if way is not None and way.endpoint_url))
 
     def default_options(self, uri: str) -> RemoteOptions | None:
-        """Return the options of the latest bucket, if it has an endpoint, as defaults for a new bucket, or None."""
+        """Return the options to propose for a new bucket: those of the latest one, if it has an endpoint; else None."""
         if place_of(uri) in self.kept or not _is_bucket(uri):
             return None
         last = next((place for place in reversed(self.kept) if place.startswith("s3://")), "")
@@ -154,7 +154,7 @@ class Connections:
 
 
 def _is_bucket(uri: str) -> bool:
-    """Return whether an address names a bucket but not its store: `s3://`, `s3a://`, `arn:`, but no console URL."""
+    """Return whether an address names a bucket but not its store: `s3://`, `s3a://`, `arn:`, but not console URLs."""
     try:
         return parse_address(uri).scheme == "s3" and not uri.lstrip().lower().startswith("http")
     except ShardError:

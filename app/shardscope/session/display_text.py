@@ -1,4 +1,4 @@
-"""Text of the window: numbers, sizes, names, errors and copied bytes. No Qt here."""
+"""Texts shown in the window: numbers, sizes, names, errors, and bytes for the clipboard. No Qt here."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BEFORE_KEYS = frozenset(
 
 
 _HEX = re.compile(r"(?<!\w)0x(0|[1-9a-f][0-9a-f]{0,13})(?!\w)")
-"""Matches offsets in messages of shardcore: hashes are longer; flags and bytes have leading zeros."""
+"""Matches offsets in messages, but not hashes, which are longer, and not flags or bytes, which have leading zeros."""
 
 
 class _Notation:
@@ -61,7 +61,7 @@ def offset_words(offset: int) -> str:
 
 
 def range_words(start: int, stop: int, source: str = "") -> str:
-    """Return `[start, stop)` with both ends included: `0x1171–0x1178 · 8 bytes`."""
+    """Return the text for the range `[start, stop)`, with its first and last byte: `0x1171–0x1178 · 8 bytes`."""
     return numbers(range_text(start, stop, source))
 
 
@@ -162,7 +162,7 @@ class CopyAs(Enum):
 
 
 class TooMuchToCopy(Exception):
-    """Selection of more than `MAX_BYTES`."""
+    """Raised if more than `MAX_BYTES` are to be copied."""
 
 
 def check_size(size: int) -> None:
@@ -173,7 +173,7 @@ def check_size(size: int) -> None:
 
 
 def copied(data: bytes, form: CopyAs, *, start: int = 0, width: int = 16, lead: int = 0, digits: int = 8) -> str:
-    """Return bytes as text; a row of `CopyAs.SEEN` begins where `(offset + lead) % width` is 0."""
+    """Return bytes as text. Rows of `CopyAs.SEEN` have `width` bytes and begin where `(offset + lead) % width` is 0."""
     check_size(len(data))
     rows = [data[at : at + _PER_LINE] for at in range(0, len(data), _PER_LINE)]
     match form:

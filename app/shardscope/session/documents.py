@@ -1,4 +1,4 @@
-"""Open documents: files with all that is known of them, the one that is shown, and the jobs that read it."""
+"""Open documents: the files of all tabs with their state, which one is shown, and the jobs that read it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import Highlight, History, ReferenceQuery, Selection, TraceWalk
 
 MUCH = 8 << 20
-"""Bytes above which the user is asked before fetching."""
+"""Number of bytes above which the user is asked before they are fetched from a remote source."""
 
 MOST_CLOSED = 20
 
@@ -60,19 +60,19 @@ class IndexState(Enum):
 
 @dataclass(eq=False, repr=False)
 class Document:
-    """One open file, and the scope of its jobs. It keeps all of this while another document is shown.
+    """One open file and its state, which is kept while another document is shown.
 
     Attributes:
-        number: Order of opening, which is the order of the tabs.
-        fresh: Whether it was not shown yet; then `select` are the bytes to select.
-        typed: While it is shown: the shard with bytes that are being typed, which jobs read instead.
-        listing: The objects, once their number is known, so that `len` does not read.
-        held: Whether changes of the file are ignored, since the program writes it.
-        agreed: Reads of many bytes to which the user agreed.
-        caret: Start of the last selected bytes; stays when nothing is selected.
-        pointed: Bytes highlighted instead of those of the lookup step.
-        views: State of the views, by name, while it is not shown; likewise `unsaved`.
-        mail: Results of its jobs, to deliver when it is shown.
+        number: Serial number in the order of opening, which is also the order of new tabs.
+        fresh: True until it is first shown, when the bytes `select` are selected.
+        typed: Shard with the bytes that the user is typing, which jobs read instead of `shard`; None if there are none.
+        listing: Objects, once their number is known, so that `len` reads nothing; None until then.
+        held: True while the program itself writes the file, so that changes on disk are not reported.
+        agreed: Names of operations that the user allowed to fetch many bytes.
+        caret: Empty span at the start of the bytes selected last; it stays when nothing is selected.
+        pointed: Bytes highlighted instead of the bytes of the current lookup step; empty for none.
+        views: States of the views, by name; set, like `unsaved`, only while another document is shown.
+        mail: Callbacks with the results of its jobs, which are called when it is shown again.
     """
 
     request: OpenRequest = field(default_factory=lambda: OpenRequest(""))
@@ -140,7 +140,7 @@ class OpenFailure:
 
 @dataclass(frozen=True, slots=True)
 class CostlyRead:
-    """Operation that fetches `size` bytes; `what` is the beginning of a sentence, such as `Verifying the content`."""
+    """Operation `go` that fetches `size` bytes; `what` begins a sentence about it, such as `Verifying the content`."""
 
     what: str
     size: int
@@ -150,10 +150,10 @@ class CostlyRead:
 
 class ViewStateOwner(Protocol):
     def view_state(self) -> object:
-        """Return the state; called before another document is shown."""
+        """Return the state of a view; called before another document is shown."""
 
     def restore_view_state(self, state: object) -> None:
-        """Restore a state; called after `opened`."""
+        """Restore a state returned by `view_state`; called after `opened`, when the document is shown again."""
 
 
 def _whole(uri: str) -> str:
@@ -163,18 +163,18 @@ def _whole(uri: str) -> str:
 def _alike(one: OpenRequest, other: OpenRequest) -> bool:
     way = one.remote is None or other.remote is None or one.remote == other.remote
     said = one.format == other.format and dict(one.options) == dict(other.options)
-    # Content opened from inside a sandbox does not follow later changes, so other changes are another content.
+    # Content opened from inside a sandbox does not follow later changes: with other changes, it is other content.
     changed = one.sandbox == other.sandbox and (not one.inside or one.changes == other.changes)
     return said and way and changed and _whole(one.link) == _whole(other.link)
 
 
 class Documents(QObject):
-    """Open documents, of which `current` is shown. Lives on the GUI thread.
+    """Documents of all tabs; `current` is the one shown. Use it on the GUI thread only.
 
-    Views get the same signals when another document is shown as when one file replaces another.
+    Showing another document emits `closed` and `opened`, as if another file were opened in place of the current one.
 
     Attributes:
-        all: In the order of the tabs. Without an open file, `current` is an empty document that is not among them.
+        all: Documents in the order of the tabs. Without a shown file, `current` is an empty document, not in `all`.
         replacing: Whether `closed` is emitted because another file follows.
         switching: Whether `closed` and `opened` are emitted because another document is shown.
         may_leave: Called before the current file is closed, with the next request (None: closing) and a callback.
@@ -199,11 +199,11 @@ class Documents(QObject):
     opened = Signal(object)
     """Carries the `Shard` of the current document, which was opened or is shown again."""
     begun = Signal()
-    """A file was opened, and views know it; parts of the session begin to read it."""
+    """Emitted after `opened` for a newly opened file: views show it, and its index is read next."""
     arrived = Signal(object)
     """Carries the `Span` to select in the current document, or None; emitted after `begun`."""
     returned = Signal()
-    """A document is shown again, and views have their states."""
+    """A document is shown again, and the states of its views were restored."""
     switched = Signal()
     """A document is shown again; emitted after all other signals about it."""
     closed = Signal()
@@ -211,7 +211,7 @@ class Documents(QObject):
 
     read_failed = Signal(object)
     recovered = Signal()
-    """A job of the current document has succeeded although its source had trouble before."""
+    """A job of the current document succeeded after its source had been changed or unavailable."""
     message = Signal(object)
     """Carries a sentence for the status bar, for confirmations that the user may miss."""
     troubled = Signal(object, object)
@@ -253,7 +253,7 @@ class Documents(QObject):
         """Run `work(shard, job)` in a job, then `take(result)` on the GUI thread if the same shard is still open.
 
         - `failed` is called with an error, or is the beginning of the notice about it; if empty, errors are ignored
-        - `written` reads the file without bytes that are being typed
+        - with `written`, the job reads the file as it is on disk, without bytes that are being typed
         - while another document is shown, the result of a job with a title waits; jobs without one are cancelled
         """
         document, shard = self.current, self.current.shard
@@ -291,7 +291,7 @@ class Documents(QObject):
         return job
 
     def when_shown(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
-        """Wrap a callback: it waits until the current document is shown; after its end it only runs with `closed`."""
+        """Delay a callback until the present document is shown; if that is closed before, call it only if `closed`."""
         document = self.current
 
         def arrive(*values: object) -> None:
@@ -304,14 +304,14 @@ class Documents(QObject):
         return arrive
 
     def set_typed(self, shard: Shard | None) -> bool:
-        """Let jobs read a shard with bytes that are being typed, None: the file. Return whether that is another one."""
+        """Let jobs read `shard`, with bytes being typed, or the file again (None). Return whether that is a change."""
         before, self.current.typed = self.current.typed, shard
         if before is not None:
             self.jobs.call_after(partial(self._release, before))
         return before is not shard
 
     def with_consent(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
-        """Call `go`; ask first, once per `what`, if it would fetch more than `much` bytes from a remote source."""
+        """Call `go`. If that fetches over `much` bytes from a remote source, ask first, once per operation `what`."""
         document = self.current
         if not document.request.is_remote or size <= much or what in document.agreed:
             go()
@@ -337,9 +337,9 @@ class Documents(QObject):
     def open(
         self, what: str | OpenRequest, format: str | None = None, *, select: Place = None, agreed: bool = False
     ) -> Job | None:
-        """Open a file in place of the current one, which stays until this succeeds. None if the user is asked first.
+        """Open a file in place of the current one, which stays until this succeeds; None if unsaved changes prevent it.
 
-        A function as `select` is called just before the old shard is closed. With `agreed`, the user is not asked.
+        `select` may be a function, called before the old shard is closed. With `agreed`, over `MUCH` bytes may be read.
         """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
         if not self.may_leave(request, partial(self._open, request, select, agreed)):
@@ -446,7 +446,7 @@ class Documents(QObject):
     def open_tab(
         self, request: OpenRequest, select: Span | None = None, *, front: bool = True, agreed: bool = False
     ) -> Job | None:
-        """Open a request in a new tab; None if it is open already (then it is shown), or if the user is asked first."""
+        """Open a request in a new tab; return None if it is open already (its tab is shown) or is being opened."""
         there = next((one for one in self.all if _alike(request, one.request)), None)
         if there is not None:
             if front:
@@ -536,7 +536,7 @@ class Documents(QObject):
         if self.current in self.all:
             self.show(self.all[(self.all.index(self.current) + by) % len(self.all)])
         elif self.all:
-            # From the welcome page back.
+            # Return from the welcome page.
             self.show(self._last if self._last in self.all else self.all[-1])
 
     def move(self, start: int, stop: int) -> None:
@@ -544,14 +544,14 @@ class Documents(QObject):
         self.changed.emit()
 
     def _leave(self, following: Document | None = None) -> None:
-        """Keep the states of views, and cancel the jobs of the current document, except those that go on."""
+        """Store the states of views in the current document; cancel its jobs, except lasting and background ones."""
         document = self.current
         self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not job.background)
         if document.shard is None:
             return
         document.views = {name: view.view_state() for name, view in self._keepers.items()}
         document.unsaved = self.unsaved
-        self.set_typed(None)  # its view opens them again when the document is shown
+        self.set_typed(None)  # the view of typed bytes opens them again when the document is shown
         self._set_current(following or Document(document.request))
         self.replacing, self.switching = following is None, True
         self.closed.emit()
@@ -675,10 +675,10 @@ class Documents(QObject):
             self.changed.emit()
 
     def _forget(self, document: Document) -> None:
-        """Take a document off the tabs, and note its request for `reopen`."""
+        """Remove a document from the tabs, and record its request for `reopen`."""
         self.all.remove(document)
         # The changes of a sandbox were dropped, or saved as a copy.
         place = document.selection.span or document.select
-        # Without access keys, which may be forgotten meanwhile.
+        # Access keys are not recorded, since the user may remove them meanwhile.
         self._closed_requests.append((document.request.without_changes().with_remote(None), place))
         del self._closed_requests[:-MOST_CLOSED]

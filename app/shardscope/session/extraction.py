@@ -30,12 +30,12 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ExtractionPreview:
-    """Preview of an extraction; sizes in bytes.
+    """Counts of an extraction before it is run; `size` is in bytes.
 
     Attributes:
-        unknown: Objects whose size is unknown before reading.
-        deleted: Tombstoned objects among the rows, which are only read on request.
-        rows: Rows to write, in pieces; None for the complete content, or if there are more than `MOST_KEPT`.
+        unknown: Number of objects whose size is unknown before they are read.
+        deleted: Number of tombstoned objects, which are only extracted on request.
+        rows: Rows to write, in pieces; None if the complete content is one object, or above `MOST_KEPT` rows.
     """
 
     objects: int = 0
@@ -68,7 +68,7 @@ class ExtractionRequest:
 
     @property
     def view(self) -> ObjectRef | None:
-        """Object for the complete content, if all rows are extracted and the format has such a view; reads the file."""
+        """Object with the complete content if all rows are extracted and the format has one, else None; reads bytes."""
         return self.shard.find(self.shard.views[0]) if self.rows is None and self.shard.views else None
 
     @property
@@ -99,7 +99,7 @@ FEW = 10_000
 """Maximum number of rows for which unknown sizes are read."""
 
 MOST_KEPT = 1 << 22
-"""Maximum number of rows kept by a preview; otherwise, writing looks them up again."""
+"""Maximum number of rows that a preview keeps for the extraction, which otherwise finds them again."""
 
 LOOKED_INTO = 1 << 26
 """Maximum size in bytes of an object that is read to find the extension of its file name."""
@@ -108,7 +108,7 @@ _ENDINGS = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
 
 
 def preview_extraction(wanted: ExtractionRequest, progress: Progress = no_progress) -> ExtractionPreview:
-    """Count the objects and name the first files; reads all columns, and the beginning of the first objects."""
+    """Count the objects and name the first files; reads the columns of all rows and the start of the first objects."""
     view = wanted.view
     if view is not None:
         examples = _examples(wanted, [view])
@@ -163,7 +163,7 @@ def existing(wanted: ExtractionRequest, progress: Progress = no_progress) -> int
 
 
 def _stems(folder: Path) -> set[str]:
-    """Return the names of the files in a folder that have one of the extensions that are added, without these."""
+    """Return the names, without extension, of the files in a folder that have an extension which extraction can add."""
     try:
         names = [Path(name) for name in os.listdir(folder)]  # noqa: PTH208 - names, not paths
     except OSError:
@@ -174,7 +174,7 @@ def _stems(folder: Path) -> set[str]:
 def _wanted_refs(
     wanted: ExtractionRequest, progress: Progress, unreadable: dict[int, None]
 ) -> Iterator[ObjectRef | ShardError]:
-    """Yield the objects; for a row without a readable entry, which `unreadable` gets, the error."""
+    """Yield the objects; for a row whose entry cannot be read, yield the error and add the row to `unreadable`."""
     view = wanted.view
     if view is not None:
         yield view
@@ -236,7 +236,7 @@ class ExtractionOutcome:
 
     Attributes:
         again: Rows of the objects that failed; -1 is the view of the complete content.
-        lost: Whether the connection was lost; the rest can be extracted through another opening.
+        lost: Whether the connection was lost; the other objects can be extracted once the file is opened again.
     """
 
     total: int = field(default=0, compare=False)
@@ -279,10 +279,10 @@ class ExtractionOutcome:
 
 
 def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcome | None = None) -> ExtractionOutcome:
-    """Write the objects. `found` is filled in place, so that it is valid after an error."""
+    """Write the objects to files. `found` is filled while this runs, so that it is valid after an error."""
     found = ExtractionOutcome() if found is None else found
     if wanted.afresh:
-        with _second(wanted, progress, deleted=False) as shard:
+        with _reopened(wanted, progress, deleted=False) as shard:
             return write(replace(wanted, shard=shard, afresh=False, counted=None), progress, found)
     ahead = wanted.counted
     if ahead is None:
@@ -296,7 +296,7 @@ def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcom
     options = replace(wanted.options, deleted=wanted.options.deleted or wanted.request.deleted)
     # With other states, other rows are written than the preview counted.
     wanted = replace(wanted, options=options, counted=ahead if options.states == wanted.options.states else None)
-    with _second(wanted, progress, deleted=True) if serve else nullcontext(wanted.shard) as source:
+    with _reopened(wanted, progress, deleted=True) if serve else nullcontext(wanted.shard) as source:
         _write(replace(wanted, shard=source), ahead.size, progress, found)
     return found
 
@@ -343,7 +343,7 @@ def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: Ext
         found.manifest = manifests[0] if manifests else None
 
 
-def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> Shard:
+def _reopened(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> Shard:
     """Open the shard a second time. Raises `SourceChanged` if the file has changed."""
     request = wanted.request.with_deleted() if deleted else wanted.request
     opened = request.open(progress)

@@ -1,4 +1,4 @@
-"""The part of the session that reads the index of the current document, and the bytes that operations fetch."""
+"""Loading of the index of the current document, and upper bounds of the bytes that an operation fetches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AUTO_INDEX_BYTES = 64 * 1024 * 1024
 """Maximum size in bytes of a local index that is loaded right after opening."""
 
 FAR_INDEX_BYTES = 1 << 20
-"""The same for a remote index; of a larger one, only the rows on the screen are fetched."""
+"""Maximum size in bytes of a remote index that is loaded right after opening; else only visible rows are read."""
 
 AUTO_MEMBERS = 16
 """Maximum number of remote shards of a data set whose indexes are loaded right after opening."""
@@ -22,7 +22,7 @@ AUTO_MEMBERS = 16
 class DocumentIndex(QObject):
     changed = Signal(object)
     loaded = Signal()
-    """The index was read, or bytes were typed: there are other nodes and objects."""
+    """The index was read, or bytes were typed: views must show the nodes and objects again."""
 
     def __init__(self, documents: Documents) -> None:
         super().__init__(documents)
@@ -47,7 +47,7 @@ class DocumentIndex(QObject):
 
     @property
     def bytes_ahead(self) -> int:
-        """Upper bound of the bytes that loading reads; 0 if it is loaded or the bound is unknown."""
+        """Upper bound of the bytes that loading the index reads; 0 if it is loaded or the bound is unknown."""
         shard = self._documents.current.shard
         return 0 if shard is None or shard.loaded else index_size(shard) or 0
 
@@ -57,7 +57,7 @@ class DocumentIndex(QObject):
             self._documents.with_consent(what, self.bytes_ahead, self.load, much=AUTO_INDEX_BYTES)
 
     def with_consent(self, what: str, go: Callable[[], object]) -> None:
-        """Call `go`, which reads the index; the user is asked first if that is much."""
+        """Call `go`, which reads the index; the user is asked first if that fetches many bytes from a remote source."""
         self._documents.with_consent(what, self.bytes_ahead, go)
 
     def load(self, *, title: str = "Reading the index") -> None:

@@ -41,7 +41,7 @@ class Pool(Enum):
 
 
 class JobPriority(IntEnum):
-    """The reads of a job in a remote source have the `ReadPriority` of the same name."""
+    """Priority of a job; its reads from a remote source have the `ReadPriority` of the same name."""
 
     SCAN = 0
     PREFETCH = 1
@@ -95,15 +95,15 @@ Done = Callable[[Any, BaseException | None], None]
 class Job:
     """One unit of work. It reports exactly once: a result, the error it raised, or `Cancelled`.
 
-    Its submitter sets `unit`, `background`, `completes`, `resume`, `show`, `open_result`, `note` and `details`.
+    The code that submits it sets `unit`, `background`, `completes`, `resume`, `show`, `open_result`, `note`, `details`.
 
     Attributes:
         key: A newer job with the same key in the same document cancels this one; None for no key.
         title: Shown in Activity; empty for jobs that are not listed.
         lasting: Whether the job continues when its shard is closed.
-        done_amount: Progress in any unit, of `total_amount`, which is 0 while unknown.
-        unit: Noun of that unit, such as `byte`; empty if it has no name.
-        show: Shows the dialog of the job again, until that is closed.
+        done_amount: Amount of work done, of `total_amount`, which is 0 while unknown; both count `unit`.
+        unit: Noun for what the two amounts count, such as `byte`; empty if it has no name.
+        show: Callback that shows the dialog of the job again; None if there is none.
         background: Whether the job continues, and its result waits, while another document is shown.
         completes: Whether closing the window waits for the job instead of cancelling it.
         started: Value of `time.monotonic()` at the start, 0 before; `ended` likewise.
@@ -178,7 +178,7 @@ class _Turn(QRunnable):
 
 
 class Jobs(QObject):
-    """Runner of jobs on two pools. Create and use it on the GUI thread.
+    """Runner of jobs on two thread pools. Create and use it on the GUI thread.
 
     Signals carry a `Job`: `added` and `changed` for jobs with a title, `trouble` for errors of jobs without `done`.
     New jobs belong to the shown document `scope`; a lasting job without a title belongs to the window.
@@ -263,7 +263,7 @@ class Jobs(QObject):
         self.cancel_where(lambda job: job.scope is scope and not job.lasting)
 
     def call_after(self, then: Callable[[], object], scope: object = None) -> None:
-        """Call `then` once all jobs of a document until now, including lasting ones, have reported."""
+        """Call `then` once all jobs submitted for a document so far, including lasting ones, have reported."""
         self._after.append((self.scope if scope is None else scope, next(self._numbers), then))
         self._call_after()
 

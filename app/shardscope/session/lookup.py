@@ -1,4 +1,4 @@
-"""The parts of the session for a lookup, step by step, and for references."""
+"""Lookups of keys, step by step; the search for references to bytes; and the open question of a lesson."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ class ReferenceSearch(QObject):
 
     def announce(self) -> None:
         question = self.question
-        # The job of a question without an answer was cancelled.
+        # If there is no answer, the job of the query was cancelled when the other document was shown.
         answered = question is not None and (question.references is not None or question.error is not None)
         self._set(question if answered else None)
 
 
 class OpenQuestion(QObject):
-    """Question of a lesson, which hides the steps that answer it."""
+    """Question of a lesson that is not answered yet; views hide the steps of the lookup that would answer it."""
 
     changed = Signal()
 
@@ -81,7 +81,7 @@ class OpenQuestion(QObject):
         self.is_open = False
         self.last_step: int | None = None
         self.in_drawing = False
-        # Who selects for the lesson.
+        # Origin of the selections that the lesson makes.
         self.asker: object = None
 
     def ask(self, *, is_open: bool, last_step: int | None = None, in_drawing: bool = False) -> None:
@@ -89,7 +89,7 @@ class OpenQuestion(QObject):
 
         Args:
             is_open: Whether an answer is awaited.
-            last_step: The last step of the lookup shown before the answer; None: all.
+            last_step: Index of the last step of the lookup that is shown before the answer; None for all steps.
             in_drawing: Whether the answer is an item of the drawing, which then does not follow the selection.
         """
         now = is_open, last_step if is_open else None, is_open and in_drawing
@@ -102,14 +102,14 @@ class OpenQuestion(QObject):
 
 
 class KeyLookup(QObject):
-    """`highlights` are the bytes of the current step, or those that were pointed at."""
+    """Lookup of a key in the current document; `highlights` are the bytes of its step, or those set by `point_at`."""
 
     walk_changed = Signal(object)
-    """Carries the `TraceWalk`: when a lookup begins, ends or is removed."""
+    """Carries the `TraceWalk`: a lookup began, ended or was removed."""
     step_changed = Signal(object)
     """Carries the `TraceWalk`: another step of the same lookup is current."""
     cost_changed = Signal(object)
-    """Carries the `TraceWalk`: its cold cost was measured, or cannot be."""
+    """Carries the `TraceWalk`: its cold cost was measured, or measuring it failed."""
     highlights_changed = Signal()
 
     def __init__(self, documents: Documents, selector: Selector, references: ReferenceSearch) -> None:
@@ -222,7 +222,7 @@ class KeyLookup(QObject):
         self.step_changed.emit(walk)
 
     def announce(self) -> None:
-        """Announce the lookup of a document that is shown again; one that was cancelled begins again."""
+        """Emit the signals for the lookup of a document that is shown again; an unfinished lookup is started again."""
         self._documents.current.pointed = ()
         self._refresh()
         if self.walk.key:
@@ -235,7 +235,7 @@ class KeyLookup(QObject):
     # --- what is highlighted ---
 
     def point_at(self, spans: Sequence[Span]) -> None:
-        """Highlight bytes instead of those of the step; without any, those of the step again."""
+        """Highlight `spans` instead of the bytes of the current step; without spans, the bytes of the step again."""
         self._documents.current.pointed = tuple(
             Highlight(number, span) for number, span in enumerate(spans[:MAX_HIGHLIGHTS], 1)
         )
@@ -251,7 +251,7 @@ class KeyLookup(QObject):
 
 
 def trace_of_key(shard: Shard, key: str) -> TraceWalk:
-    """Trace a key; with a loaded index, also the prefix of a single key. Raises `UsageError` for any other text."""
+    """Trace a key; if the index is loaded, also a prefix that a single key has. Raises `UsageError` for other texts."""
     stripped = key.strip()
     try:
         trace = shard.trace(key)

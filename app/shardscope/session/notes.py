@@ -1,4 +1,4 @@
-"""Notes on the open file: read and written by jobs, for the views that show them."""
+"""Notes on the open file. Jobs read and write them; views use them through `SessionNotes`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from shardscope.session.index import DocumentIndex
 from shardscope.session.jobs import Job, JobPriority
 
 MOST_PLACES = 1000
-"""Maximum number of notes whose fields are looked up."""
+"""Maximum number of notes for which the name of the annotated field is looked up."""
 
 
 class SessionNotes(QObject):

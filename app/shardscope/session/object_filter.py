@@ -1,4 +1,4 @@
-"""Filter of the objects by key, size, row, state, kind and codec; the search for keys and local files. No Qt here."""
+"""Filters of objects by key, size, row, state, kind and codec; search for keys and for local files. No Qt here."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MAX_COMPARED = 500
 Rows = NDArray[np.int64]
 
 SomeRows = NDArray[np.integer]
-"""Row numbers, uint32 or int64; see `compact`."""
+"""Row numbers: uint32 if that is enough for the number of objects, else int64; see `compact`."""
 
 NO_ROWS = np.empty(0, np.int64)
 
@@ -144,7 +144,7 @@ def fitting_keys(text: str, objects: Objects, rows: NDArray[np.int64]) -> NDArra
 
 
 def _with_digits(part: str, hashes: ByteStrings) -> NDArray[np.bool_]:
-    """Return a mask of the hashes that contain hex digits; searches one joined text instead of a string per hash."""
+    """Return a mask of the hashes that contain the hex digits `part`; searches one text of all hashes, joined."""
     digits, width = hashes.data.tobytes().hex(), 2 * int(hashes.lengths.max(initial=0))
     numbers, at = [], digits.find(part)
     while at >= 0:
@@ -209,10 +209,10 @@ def _names(column: str, text: str, negative: bool, objects: Objects) -> Fits:
     wanted = []
     for name in filter(None, text.lower().split(",")):
         if name not in lower:
-            raise UsageError(f"{name} is not a {column} here: {', '.join(names)}")
+            raise UsageError(f"unknown {column} {name}: use one of {', '.join(names)}")
         wanted.append(lower.index(name))
     if not wanted:
-        raise UsageError(f"name a {column} after {column}: {', '.join(names)}")
+        raise UsageError(f"`{column}:` requires a value: {', '.join(names)}")
     numbers = np.array(wanted, np.uint8)
     return lambda columns: np.isin(getattr(columns, column), numbers, invert=negative)
 
@@ -250,7 +250,7 @@ def place_of_key(
 
 
 def keys_with(text: str, objects: Objects, progress: Progress) -> list[tuple[int, str]]:
-    """Return rows and keys that match as in a filter, those that begin with the text first. O(objects)."""
+    """Return rows and keys of objects whose key matches as in a filter; keys with this prefix first. O(objects)."""
     rows = Filter(text).rows(objects, progress)[:MOST_COMPARED_KEYS].astype(np.int64)
     found = [(row, key) for row, key in zip(rows.tolist(), objects.key_texts(rows), strict=True) if key is not None]
     return sorted(found, key=lambda one: not one[1].startswith((text, text.lower())))[:MOST_FOUND_KEYS]
@@ -264,7 +264,7 @@ class FileMatch:
 
 
 def find_file(shard: Shard, path: Path, progress: Progress = no_progress) -> FileMatch:
-    """Search a local file: by SHA-256 as key, by name as key, then by content, which loads the index.
+    """Find the object equal to a local file: by its SHA-256 as key, its name as key, or its content (loads the index).
 
     Raises:
         UsageError: The path is a folder.

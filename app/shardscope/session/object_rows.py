@@ -1,4 +1,4 @@
-"""Rows of the object table: those of a filter in an order, selected ones, and counts of them. No Qt here."""
+"""Rows of the object table: filtered and sorted rows, selected rows, and counts of all rows. No Qt here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shardcore.progress import Progress, no_progress
 from shardscope.session.object_filter import NO_ROWS, STATES, STEP, Rows, SomeRows, compact, exact_rows, parse, steps
 
 MAX_SORTED = 16_000_000
-"""Maximum number of rows sorted by a numeric column without a stored order."""
+"""Maximum number of rows sorted by a numeric column, unless the column is one of `Objects.orders`."""
 
 MAX_SORTED_KEYS = 4_000_000
 """Maximum number of rows sorted by key as text."""
@@ -36,7 +36,7 @@ class View:
 
 
 class NeedsAllRows(UsageError):
-    """Raised if a view needs all rows, which `whole=False` excludes."""
+    """Raised by `rows_of` with `whole=False` if a view needs all rows."""
 
 
 def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole: bool = True) -> SomeRows | None:
@@ -70,7 +70,7 @@ def can_sort(shard: Shard, order: str) -> bool:
 
 
 def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress) -> tuple[SomeRows, SomeRows]:
-    """Return the rows in ascending order (stable), and the rows without a value in it."""
+    """Return the rows sorted by a column in ascending order (stable), and the rows without a value in this column."""
     objects = shard.objects
     rows = np.arange(len(objects), dtype=compact(objects)) if kept is None else kept
     if name in objects.orders:
@@ -81,7 +81,7 @@ def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress)
             order = order[_marked(len(objects), kept)[order]]
         return _split(objects, name, rows, order)
     if not can_sort(shard, name):
-        raise UsageError(f"this shard cannot be sorted by {name}")
+        raise UsageError(f"cannot sort by {name}: the index is not loaded, or there are too many objects")
     parts = list(steps(rows, progress))
     if name == "key":
         texts = [text for part in parts for text in objects.key_texts(part)]
@@ -95,7 +95,7 @@ def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress)
 
 
 def _split(objects: Objects, name: str, rows: SomeRows, order: SomeRows) -> tuple[SomeRows, SomeRows]:
-    """Split an ascending order into rows with and without a value; -1 at its beginning and absent rows have none."""
+    """Split sorted rows into those with a value and those without: value -1 (first in `order`), or not in `order`."""
     left_out = _missing(len(objects), rows, order)
     field = _FIELDS.get(name, name)
     if name not in ("size", "stored", "offset") or not len(order):
@@ -195,7 +195,7 @@ _NOTHING = (State.UNUSED, State.DELETED)
 
 @dataclass(frozen=True, slots=True)
 class ObjectCounts:
-    """`constant` names the columns with one value in all rows; it has `state` only if all objects are live."""
+    """Counts of all rows. `constant`: columns with the same value in all rows; `state` only if all are live."""
 
     kinds: tuple[tuple[str, int], ...]
     states: tuple[tuple[str, int], ...]

@@ -1,4 +1,4 @@
-"""Request to open a file or address with its options; kept to open it again. No Qt here."""
+"""Request to open a file or address with its options; it can be repeated, for example to reload. No Qt here."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ XORBS = "xorbs"
 
 
 def name_of(uri: str) -> str:
-    """Return the last part of a path or address, percent-decoded; for a link into a file `a.des › 2090`."""
+    """Return the last part of a path or address, percent-decoded; of a link to an object in a file, `a.des › 2090`."""
     file, *inside = names_of(uri, _last_part)
     return shown_inside(file, inside)
 
@@ -72,7 +72,7 @@ class OpenRequest:
     Attributes:
         format: None to detect it. The format of content inside a file is always detected.
         remote: Connection options; never shown or logged, since they may contain access keys.
-        changes: Changes of the sandbox, for the file with the identity `expects`.
+        changes: Changes made in the sandbox to the file whose identity is `expects`.
         inside: Path to the content to open inside the file; empty for the file itself.
     """
 
@@ -112,7 +112,7 @@ class OpenRequest:
         return shown_inside(name_of(self.uri), self.inside)
 
     def resolved(self) -> OpenRequest:
-        """Return the request with its link split and its address normalised; accesses the disk."""
+        """Return the request with a link split into `uri` and `inside`, and a normalised address; accesses the disk."""
         uri = chosen_address(self.uri)
         file, inside = path_inside(uri) or (uri, ())
         file = plain_address(file) if is_address(file) else file
@@ -142,7 +142,7 @@ class OpenRequest:
         return replace(self, sandbox=False, changes=(), expects="")
 
     def open(self, progress: Progress, request_log: RequestLog | None = None) -> Shard:
-        """Open the shard, in a job; a damaged one as far as possible. Its decoders run in a separate process."""
+        """Open the shard, in a job. A damaged file is opened as far as possible; decoders run in a separate process."""
         shard = self._open_file(progress, request_log)
         if self.inside:
             shard = open_inside(shard, *self.inside, partial=True, progress=progress, remote=self.remote, closing=True)

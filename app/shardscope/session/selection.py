@@ -15,7 +15,7 @@ from shardscope.session.display_text import error_text
 MOST = 200
 
 NEAR = 1024
-"""Distance in bytes up to which a selection replaces the last entry of the history."""
+"""Maximum distance in bytes at which a selection replaces the latest entry of the history instead of adding one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Selection:
 
     Attributes:
         span: The bytes; None if the file, or a row without bytes, is selected.
-        path: Nodes from the source to the smallest one that holds all bytes; empty until it is resolved.
-        origin: The selecting view, so that it recognises its own selection.
+        path: Nodes from the root of the source to the smallest one that contains all bytes; empty until it is resolved.
+        origin: View that made the selection, so that it recognises its own selection; None if it was no view.
     """
 
     span: Span | None = None
@@ -42,7 +42,7 @@ class Selection:
 
 
 def resolve(shard: Shard, chosen: Selection) -> Selection:
-    """Return the complete selection; reads, so call it in a job."""
+    """Complete a selection with its nodes, row and object. Call it in a job, since it reads the file."""
     if chosen.row is not None and not (chosen.span and chosen.path):
         found = of_row(shard, chosen.row)
     else:
@@ -117,7 +117,7 @@ class History:
         return self._places[self._at]
 
     def leave(self, chosen: Selection) -> None:
-        """Note a selection that is not an entry: going back returns to the current entry."""
+        """Record that a selection outside the history is made: the next step back returns to the current entry."""
         place = self._places[self._at] if self._at >= 0 else chosen
         self._away = chosen != place and chosen.span != place.span
 
@@ -125,7 +125,7 @@ class History:
         return int(self._away and step < 0)
 
     def add(self, chosen: Selection) -> None:
-        """Add a selection after the current entry and drop later entries. It replaces a last entry close to it."""
+        """Add a selection after the current entry, or replace this if it is close (`NEAR`). Drops later entries."""
         self._away = False
         del self._places[self._at + 1 :]
         if self._places and _near(self._places[-1], chosen):
@@ -159,7 +159,7 @@ MOST_ARROWS = 40
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """Highlighted bytes; `hollow` marks inputs of a computed step, which an earlier step has read."""
+    """Highlighted bytes; `hollow` is True for the inputs of a computed step, which an earlier step has read."""
 
     number: int
     span: Span

@@ -1,4 +1,4 @@
-"""The part of the session that selects: each selection is resolved once, in a job, and announced once."""
+"""Selection in the current document: a job finds the nodes and object of each selection, then views are notified."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from shardscope.session.documents import Documents
 from shardscope.session.selection import Selection, resolve
 
 LATE_MILLISECONDS = 150
-"""Time after which a selection is announced although it is not resolved."""
+"""Time after which views are notified of a selection although its nodes and object are not found yet."""
 
 
 class Selector(QObject):
-    """The selection of the document changes at once; `changed` follows when it is resolved."""
+    """Changes the selection of the document at once; `changed` follows when its nodes and object are found."""
 
     changed = Signal(object)
     """Carries the complete `Selection`; an incomplete one if resolving it takes longer than 150 ms, and on closing."""
     begun = Signal(object)
-    """Carries the incomplete `Selection` at once, for views of the bytes; others follow `changed`."""
+    """Carries the incomplete `Selection` at once, for views of bytes; other views wait for `changed`."""
     history_changed = Signal()
 
     def __init__(self, documents: Documents) -> None:
@@ -133,7 +133,7 @@ class Selector(QObject):
     # --- resolving ---
 
     def resolve_again(self) -> None:
-        """Resolve the selection again, since the index or typed bytes give other nodes."""
+        """Find nodes and object of the selection again, since loading the index or typing bytes may change them."""
         chosen = self._documents.current.selection
         if not chosen.is_file:
             # The row is derived from the bytes, which stay selected.

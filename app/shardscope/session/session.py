@@ -1,4 +1,4 @@
-"""The session of a window: open documents and the parts that act on the current one."""
+"""Session of a window: its open documents, and components for the current one, such as selection and verification."""
 
 from __future__ import annotations
 
@@ -90,15 +90,15 @@ class VerificationRun(QObject):
 
 
 class Session(QObject):
-    """State of a window, on the GUI thread; all reading is done by jobs. What most panels use of its parts is here."""
+    """State of a window, for use on the GUI thread. It has the methods of its components that most panels use."""
 
     typed_changed = Signal()
-    """The shard with typed bytes, which jobs read, has changed."""
+    """Bytes were typed, undone or discarded: jobs read another shard from now on."""
     notation_changed = Signal()
     member_damaged = Signal(object, object)
     """Carries the name of a shard of a data set, and the `FormatError` that prevents showing its bytes."""
     tab_wanted = Signal(object, object)
-    """Carries an `OpenRequest` to open in another tab, and the `Span` to select there or None."""
+    """Carries an `OpenRequest` to open in another tab, and the `Span` to select in it, or None."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -156,7 +156,7 @@ class Session(QObject):
 
     def _index_changed(self, state: IndexState) -> None:
         if state is IndexState.LOADED and not self.documents.switching and self.selection.row is None:
-            # The loaded index gives more nodes.
+            # The selected bytes may have more nodes once the index is loaded.
             self.selector.resolve_again()
 
     def _announce(self) -> None:
@@ -164,14 +164,14 @@ class Session(QObject):
             part.announce()
 
     def show_typed(self, shard: Shard | None) -> None:
-        """Make jobs read a shard with bytes that are being typed; None returns to the file. Views are refreshed."""
+        """Let jobs read `shard`, which has bytes being typed, or the file again (None), and refresh the views."""
         if self.documents.set_typed(shard):
             self.typed_changed.emit()
             self.index.refresh()
         self.selector.resolve_again()
 
     def with_formats(self, show: Callable[[Sequence[Format]], object], owner: object) -> Job:
-        """Call `show` with all formats, from a job: the first call imports them."""
+        """Call `show` with all formats after a job has imported them."""
 
         def done(formats: Sequence[Format] | None, error: BaseException | None) -> None:
             if formats is not None:
@@ -185,7 +185,7 @@ class Session(QObject):
     def open_inside(
         self, what: int | InsideStep, *more: InsideStep, otherwise: Callable[[], object] | None = None
     ) -> Job | None:
-        """Open the content of an object in another tab; `what` is its row, key or bytes, `more` are keys inside it."""
+        """Open the content of an object in a new tab; `what` is its row, key or byte range, `more` are keys inside."""
         request = self.request
 
         def work(shard: Shard, _: Job) -> OpenRequest:
@@ -222,5 +222,5 @@ def _key_of(shard: Shard, row: int) -> str:
     if key is None:
         raise UsageError("a link cannot contain the key of this object")
     if shard.find(key).row != row:
-        raise UsageError(f"readers return another object for the key {short(key)}")
+        raise UsageError(f"a lookup of the key {short(key)} returns another object")
     return key

@@ -1,4 +1,4 @@
-"""Changes of the open file: events of the system, checks, and errors of its source."""
+"""Detection of changes of the open file: by events of the system, periodic checks, and errors of reading jobs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from shardscope.session.documents import Documents
 from shardscope.session.jobs import JobPriority
 
 SOON_MILLISECONDS = 50
-"""Delay in milliseconds after a change, since programs write a file in many pieces."""
+"""Delay in milliseconds between a change and its check, since programs write a file in many pieces."""
 
 RARELY_MILLISECONDS = 15_000
-"""Interval in milliseconds of checks: the system does not report changes on network file systems."""
+"""Interval in milliseconds of periodic checks, since the system reports no changes on network file systems."""
 
 
 class SourceWatch(QObject):
@@ -79,7 +79,7 @@ class SourceWatch(QObject):
 
 
 class DocumentWatch(QObject):
-    """Checks whether the file of the current document was changed or became unavailable: its `trouble`."""
+    """Checks whether the file of the current document was changed or is unavailable, and sets `Document.trouble`."""
 
     trouble_changed = Signal(object)
     """Carries a `SourceError` when the file was changed or became unavailable, and None when it is available again."""
@@ -127,7 +127,7 @@ class DocumentWatch(QObject):
         )
 
     def hold(self, *, held: bool) -> None:
-        """Ignore changes of the file while the program writes it, until it is opened again."""
+        """Ignore changes of the file while the program itself writes it (`held`), or check it again."""
         self._documents.current.held = held
         if not held:
             self.check()

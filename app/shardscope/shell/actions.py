@@ -1,4 +1,4 @@
-"""Menus from a table of rows: entries, shortcuts, tool tips, when an action is enabled, and the list of panels."""
+"""Menus built from tables of entries: text, shortcut, tooltip, and the condition that enables an entry."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TAB_CLOSED: Condition = lambda session: session.documents.can_reopen  # noqa: E7
 
 @dataclass(frozen=True, slots=True)
 class MenuEntry:
-    """Menu entry. A checkable one (`checked` is its first state) without `group` calls `run` with its new state."""
+    """Menu entry. It is checkable if `checked`, its first state, is set; `run` gets its state, but not in a `group`."""
 
     name: str
     text: str
@@ -51,7 +51,7 @@ Row: TypeAlias = "MenuEntry | Menu | QAction | QMenu | Sequence[Row] | None"
 
 
 class WindowActions(QObject):
-    """Actions of the window by name. Menus also contain actions of panels and dialogs, which enable them themselves."""
+    """Actions of the window by name. Menus also contain actions that panels and dialogs create and enable."""
 
     def __init__(self, session: Session, window: QMainWindow) -> None:
         super().__init__(window)
@@ -113,7 +113,7 @@ class WindowActions(QObject):
                 action.setEnabled(now)
 
     def panel_rows(self, docks: PanelDocks) -> list[QAction]:
-        """Return actions that open or close a panel, for a menu. Actions that only show one have the keys."""
+        """Return menu actions that show or hide a panel. The shortcuts belong to other actions, which only show one."""
         rows = []
         for panel in docks.panels:
             show = partial(docks.show, panel.name, focus=True)

@@ -21,21 +21,21 @@ from shardscope.widgets.layouts import drop_menu, made
 from shardscope.widgets.plain_text import tip
 
 _ICON = 16
-"""Pixels at 100 %; not higher than text, so that the bar stays low."""
+"""Size of an icon in pixels at 100 %; not higher than text, so that the bar stays low."""
 
 _CROSS = 12
 
 WITH_WORDS = 940
-"""Width in pixels at 100 % from which buttons have text beside their icons."""
+"""Width of the tool bar, in pixels at 100 %, from which buttons have text beside their icons."""
 
 
 def line_icon(name: str, colours: theme.Palette, ratio: float) -> QIcon:
-    """Render a Lucide icon, given by file name, in text colour and in the colour of disabled text."""
+    """Return a Lucide icon by file name, drawn in the colour of text and, for disabled buttons, of disabled text."""
     drawing = resource_paths.path(f"icons/lucide/{name}.svg").read_text(encoding="utf-8")
     icon = QIcon()
     for mode, ink in ((QIcon.Mode.Normal, colours.text), (QIcon.Mode.Disabled, colours.faint)):
         coloured = drawing.replace("currentColor", ink.name())
-        # For the scale of the display, and for others to which the window may be moved.
+        # For the scale of this display, and of others to which the window may be moved.
         for size in {fonts.px(_ICON * scale) for scale in (1, 2, ratio)}:
             sized = coloured.replace('="24"', f'="{size}"')
             icon.addPixmap(QPixmap.fromImage(QImage.fromData(sized.encode())), mode)
@@ -114,7 +114,7 @@ class TopBar(QToolBar):
 
 
 MESSAGE_MILLISECONDS = 12_000
-"""Milliseconds for which a message replaces the selection."""
+"""Milliseconds for which the status line shows a message instead of the selection."""
 
 
 def fix_bar(bar: QToolBar) -> None:
@@ -177,7 +177,7 @@ class StatusLine(QStatusBar):
         sign.show()
 
     def say(self, text: str, milliseconds: int = 0) -> None:
-        """Show a message, or the selection if it is empty; for 0 milliseconds, until the next message."""
+        """Show a message, or the selection if `text` is empty. With 0 milliseconds, it stays until the next message."""
         self._over.stop()
         self.note.set_text(text)
         self._pages.setCurrentWidget(self.note if text else self._selection)

@@ -1,4 +1,4 @@
-"""Layout of low windows: a visible drawing hides the panels, and one line above it shows the current step."""
+"""Layout of low windows: a drawing hides the panels; a line above it shows the step of the lookup or lesson."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StepLine(QWidget):
         self.hide()
 
     def show_step(self, title: str, number: int, count: int, *, on: bool) -> None:
-        """Show step `number` (from 0) of `count`; `on` enables *next*."""
+        """Show step `number` (from 0) of `count`; `on` enables the button for the next step."""
         self.title.set_text(title)
         self.counter.set_text(self.tr("{0} of {1}").format(number + 1, count) if count else "")
         for part in (self.back, self.next, self.counter):
@@ -60,11 +60,11 @@ LOW = 600
 """Height of the window, in pixels at 100 %, below which drawing and panels do not both fit."""
 
 _WALKED = frozenset({"trace", "lessons"})
-"""Names of the panels whose current step the line can show."""
+"""Names of the panels whose current step `StepLine` can show."""
 
 
 class CompactLayout(QObject):
-    """Reduces the panels to their tabs while a drawing is shown in a low window; clicking a tab shows or hides them."""
+    """Reduces the panels to their tabs while a low window shows a drawing; a click on a tab shows or hides them."""
 
     def __init__(self, session: Session, panels: PanelDocks, bytes_: HexPanel, window: QMainWindow) -> None:
         super().__init__(window)

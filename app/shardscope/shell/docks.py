@@ -1,4 +1,4 @@
-"""Docks of the panels and the pages between them: default layout, small windows, saved state."""
+"""Docks of the panels, and the pages between them: default layout, layout of small windows, and saved layouts."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ LOW = 560
 """Window width or height in pixels at 100 % below which all panels are tabs of one area below the bytes."""
 
 FOLDED_SHARE = 0.36
-"""Fraction of the window height for folded panels."""
+"""Fraction of the window height for the panels of a small window (see `PanelDocks.folded`)."""
 
 TAB_SPACE = 24
 """Padding of a tab in pixels; must agree with the style sheet."""
 
 CLOSE = QSize(14, 18)
-"""Size of the close button in pixels; small, so that four tabs fit into a side."""
+"""Size of the close button in pixels; small, so that four tabs fit into the width of a side panel."""
 
 _EQUAL = 100
 
@@ -74,16 +74,16 @@ LAYOUT_VERSION = 11
 """Version of saved layouts; increment it when panels are added or removed. Other versions are ignored."""
 
 _NORMAL = 1600
-"""Window width in pixels up to which only the bytes get wider."""
+"""Window width in pixels from which the side panels get wider, too; up to it, only the bytes view does."""
 
 _EDGES = 10
-"""Width in pixels of the splitters between the sides and the bytes."""
+"""Sum of the widths, in pixels, of the splitters between the side panels and the bytes view."""
 
 _NARROW_LISTS = 340
-"""Minimum width in pixels of the left side."""
+"""Minimum width in pixels of the left side panels in a narrow window."""
 
 _WIDTHS = (420, 760, 0.36), (280, 480, 0.12)
-"""Least and most width of the left and the right side, and their share of a window wider than `_NORMAL`."""
+"""Minimum and maximum width of the left and the right side, and their share of the window width above `_NORMAL`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Panel:
     """Panel in a dock.
 
     Attributes:
-        group: Panels of one group are tabs of one place, the first in front.
+        group: Panels with the same `area` and `group` are tabs of one dock area, the first in front.
         on_demand: Whether it is closed at first and has a close button on its tab.
         high: Height in pixels at 100 % below which the content scrolls; 0 for never.
     """
@@ -128,7 +128,7 @@ class _Tall(QScrollArea):
 
 
 class FixedSizeFrame(QWidget):
-    """Frame with a constant size hint. With `high`, the part scrolls below that height in pixels at 100 %."""
+    """Frame around a widget, with a constant size hint. Below `high` pixels (at 100 %), the widget scrolls."""
 
     resized = Signal()
     hovered = Signal(bool)
@@ -212,8 +212,8 @@ class PanelDocks(QObject):
     """Docks of a window, in the order of `PANELS`.
 
     Attributes:
-        folded: Whether the window is so small that all docks are tabs of one place below the bytes.
-        lowered: Whether only the tabs of that place are shown.
+        folded: Whether the window is so small that all docks are tabs of one area below the bytes.
+        lowered: Whether only the tabs of that area are shown, but no panel.
     """
 
     asked_for = Signal(str, bool)
@@ -278,7 +278,7 @@ class PanelDocks(QObject):
         return False
 
     def _moved(self) -> None:
-        # Folding also moves docks, but their widths are restored with their places.
+        # Folding also moves docks, but their widths are restored with the layout.
         if not self.folded:
             self._plain.clear()
 
@@ -331,7 +331,7 @@ class PanelDocks(QObject):
             self._window.resizeDocks([dock for dock, _ in column], heights, Qt.Orientation.Vertical)
 
     def _remember(self) -> None:
-        """Save the layout of a large window: Qt squeezes the docks of a shrinking window before `fit` is called."""
+        """Record the layout of a large window: if the window shrinks, Qt squeezes the docks before `fit` is called."""
         if not self.folded and not _is_small(self._window.size()):
             self._calm = self._window.saveState(LAYOUT_VERSION)
 
@@ -371,7 +371,7 @@ class PanelDocks(QObject):
         return {dock: area for dock, area in places.items() if area in (_LEFT, _RIGHT)}
 
     def widen_bytes(self, missing: float) -> None:
-        """Move `missing` pixels from the sides to the bytes; sides keep at least their default width."""
+        """Widen the bytes view by up to `missing` pixels; the side panels keep at least their default width."""
         least = _scaled(self._default_widths)
         spare = {dock: max(dock.width() - least[area], 0) for area, dock in self.sides.items()}
         share = min(missing / max(sum(spare.values()), 1), 1)
@@ -383,7 +383,7 @@ class PanelDocks(QObject):
         return heights | {area: dock.width() for area, dock in self.sides.items()}
 
     def keep_sizes(self) -> None:
-        """Save the sizes of the sides at 100 %; call it before the zoom changes."""
+        """Record the sizes of the side panels, converted to 100 %; call it before the zoom changes."""
         kept = self._plain if fonts.zoom() != 1 else {}
         self._plain = {place: size / fonts.zoom() for place, size in self._sizes().items()} | kept
 
@@ -401,7 +401,7 @@ class PanelDocks(QObject):
 
     @property
     def _default_widths(self) -> dict[Area | QDockWidget, float]:
-        """Default widths of the sides in pixels at 100 %; in a narrow window, the left side shrinks."""
+        """Default widths of the side panels in pixels at 100 %; in a narrow window, the left side is narrower."""
         window = self._window.width() / fonts.zoom()
         more = max(window - _NORMAL, 0)
         left, right = (min(least + share * more, most) for least, most, share in _WIDTHS)
@@ -433,7 +433,7 @@ class PanelDocks(QObject):
         asked = self.by_name.get(self._last) if self._last and self.in_front(self._last) else None
         asked = next((dock for dock in shown if keyboard is not None and dock.isAncestorOf(keyboard)), asked)
         for dock in self.by_name.values():
-            # Remove closed docks too: they would keep a part of the shared place.
+            # Remove closed docks too: they would keep a part of the shared area.
             if not dock.isFloating():
                 self._window.removeDockWidget(dock)
         for dock in shown:
@@ -445,7 +445,7 @@ class PanelDocks(QObject):
             self._bring([(asked if asked in shown else shown[0], _folded(size))])
 
     def state(self) -> QByteArray:
-        """Return the layout of a large window: names of closed docks, a newline, Qt's state."""
+        """Return the layout for a large window: names of closed docks, a newline, and the state from Qt."""
         places = self._unfolded if self.folded else self._window.saveState(LAYOUT_VERSION)
         return QByteArray(",".join(sorted(self.closed)).encode() + b"\n" + places.data())
 
@@ -494,7 +494,7 @@ class PanelDocks(QObject):
             dock.take_keyboard()
 
     def raise_(self, name: str) -> None:
-        """Raise a dock above the others of its place, after a pending `arrange` again; a closed dock stays closed."""
+        """Raise a dock above other tabs of its area, and again after a pending layout; a closed dock stays closed."""
         dock = self.by_name[name]
         place = {dock, *self._window.tabifiedDockWidgets(dock)}
         covers = any(one.has_keyboard() for one in self.by_name.values() if one in place and one is not dock)
@@ -512,7 +512,7 @@ class PanelDocks(QObject):
             dock.frame.part.setVisible(seen)
 
     def uncover(self, dock: _Dock) -> None:
-        """Show the panel again that was in the place of a dock before; it gets the keyboard from it."""
+        """Show the tab that was in front before `dock`. If `dock` has the keyboard focus, the tab gets it."""
         mates = self._window.tabifiedDockWidgets(dock) if self._is_seen(dock) else []
         before = next((one for one in reversed(self._recent) if one in mates and not one.isHidden()), None)
         if before is not None:
@@ -521,7 +521,7 @@ class PanelDocks(QObject):
                 QTimer.singleShot(0, self, before.take_keyboard)
 
     def in_front(self, name: str) -> bool:
-        """Return whether a dock is visible; Qt moves docks behind a tab out of the window."""
+        """Return whether a dock is visible and not behind another tab: Qt moves such docks out of the window."""
         dock = self.by_name[name]
         return dock.isVisible() and not dock.isFloating() and self._is_seen(dock)
 
@@ -559,7 +559,7 @@ class PanelDocks(QObject):
                 dock.setTitleBarWidget(QWidget(dock))
             elif bare and not tabbed:
                 dock.setTitleBarWidget(None)  # type: ignore[arg-type]
-                # Otherwise it stays a child of the dock.
+                # Otherwise the old title bar stays a child of the dock.
                 title.deleteLater()
 
     def _add_close_buttons(self, bar: QTabBar) -> None:
@@ -608,9 +608,9 @@ CENTRE = QSize(300, 120)
 
 
 class Centre(FixedSizeFrame):
-    """Pages between the docks: welcome page without a file, bytes or key spaces with one; notices below them.
+    """Pages between the docks: the welcome page, or the bytes or key spaces of the open file. Notices are below them.
 
-    On the welcome page docks are hidden; their layout is kept for the next file and for the settings.
+    While the welcome page is shown, the docks are hidden; their layout is stored for the next file and the settings.
     """
 
     fitted = Signal()
@@ -630,7 +630,7 @@ class Centre(FixedSizeFrame):
         self._welcome, self._hex, self._spaces = pages
         for page in pages:
             self.pages.addWidget(page)
-        # Ignore the size hints of the pages, so that notices get the room they need.
+        # Ignore the size hints of the pages, so that notices get the space they need.
         self.pages.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.notices = Notices(self)
         column = self.layout()
@@ -692,7 +692,7 @@ class Centre(FixedSizeFrame):
         self._panels.zoom()
 
     def _limit_width(self) -> None:
-        """Limit the bytes view to the width that rows and fields need; the side panels get the rest."""
+        """Limit the bytes view to the width that its rows and fields need; the side panels get the remaining width."""
         most = self._hex.full_width if self.pages.currentWidget() is self._hex and self._panels.sides else math.inf
         limit = ANY_SIZE if math.isinf(most) else max(math.ceil(most), CENTRE.width())
         before = self.maximumWidth()
@@ -725,7 +725,7 @@ def _scaled(sizes: dict[Area | QDockWidget, float]) -> dict[Area | QDockWidget, 
 
 
 def _fit_dialog(dialog: QObject, room: QSize) -> None:
-    """Scale an explicitly set size of a dialog by the zoom, limited to the window."""
+    """If the size of a dialog was set explicitly, scale it by the zoom, but not beyond the window."""
     if isinstance(dialog, QDialog) and dialog.testAttribute(Qt.WidgetAttribute.WA_Resized):
         size, hint = dialog.size(), dialog.sizeHint()
         wide = size.width() if size.width() == hint.width() else fonts.px(size.width())
@@ -739,7 +739,7 @@ def _free(dock: QDockWidget) -> None:
 
 
 def focused_in(window: QWidget) -> QWidget | None:
-    """Return the focused widget of a window: None is missing in the types of Qt."""
+    """Return the focused widget of a window, or None, which the type annotations of PySide do not mention."""
     return window.focusWidget()
 
 

@@ -33,7 +33,7 @@ class DropTarget(Enum):
 
 
 class DropTargets(QWidget):
-    """Overlay while files are dragged over the window; `acts` get the paths after the drop event has ended."""
+    """Overlay shown while files are dragged over the window; after a drop, the function in `acts` gets their paths."""
 
     spoken_role = QAccessible.Role.Grouping
 

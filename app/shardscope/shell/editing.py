@@ -1,4 +1,4 @@
-"""Changes of the open file and of the sandbox, the notices about them, and the questions before they are lost."""
+"""Editing in the window: changes of the file and the sandbox, notices on them, and questions before they are lost."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class SandboxShell(QObject):
         state = self._bytes.state
         state.scroll_to(self._top)
         if self._saw_caret:
-            # The banner took some of the room.
+            # The banner reduced the height of the view.
             state.show_caret()
 
     def _opened(self) -> None:
@@ -183,7 +183,7 @@ _TYPED = "typed bytes"
 
 
 MOST_TYPED = 1 << 20
-"""Maximum number of bytes written at once."""
+"""Maximum number of bytes that can be pasted or entered at once."""
 
 
 def new_bytes(typed: str, *, text: bool) -> bytes:
@@ -206,11 +206,11 @@ def new_bytes(typed: str, *, text: bool) -> bytes:
 
 
 MOST_FILLED = 16 << 20
-"""Maximum number of bytes filled at once."""
+"""Maximum number of selected bytes that *Fill* overwrites at once."""
 
 
 class UndoActions(QObject):
-    """*Undo* and *Redo* of the sandbox, else of typed bytes, else of edits of the file."""
+    """*Undo* and *Redo*: of the sandbox if it is used, else of typed bytes that are not written, else of edits."""
 
     def __init__(
         self, sandbox: Sandbox, typed: TypedBytes, switch: EditSwitch, editor: Editor, window: QMainWindow
@@ -449,7 +449,7 @@ class EditShell(QObject):
         try:
             pieces, what = make()
             if wrong := next(((start, data) for start, data in pieces if start + len(data) > size), None):
-                raise UsageError(f"{plural(len(wrong[1]), 'byte')} do not fit: only {size - wrong[0]:,} left")
+                raise UsageError(f"{plural(len(wrong[1]), 'byte')} do not fit: the file ends after {size - wrong[0]:,}")
         except ShardError as error:
             self._session.say(error_text(error), failed=True)
             return
@@ -490,7 +490,7 @@ class EditShell(QObject):
             self._session.message.emit(self.tr("Search first (Ctrl+F), then replace all hits"))
             return None
         if hits.more or hits.count > len(hits):
-            text = self.tr("{0} hits, {1} listed: narrow the search")
+            text = self.tr("{0} hits, but only {1} are listed and can be replaced: narrow the search")
             self._session.message.emit(text.format(hits.counted, f"{len(hits):,}"))
             return None
         words = self.tr('Replace {0} of {1} with the same number of bytes (hex, or "text"):')
@@ -498,7 +498,7 @@ class EditShell(QObject):
         return self._ask("replaceHits", self.tr("Replace all hits"), text, "", self.replace)
 
     def replace(self, new: str) -> None:
-        """Overwrite the listed hits with bytes of the same length (hex or `"text"`); overlapping hits are left out."""
+        """Overwrite the listed hits by bytes (hex or `"text"`) of the same length; skip hits that overlap the last."""
         hits = self._bytes.search.hits
         spans = [span for number in range(len(hits)) if (span := hits.span(number)) is not None]
 

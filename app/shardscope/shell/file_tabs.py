@@ -36,12 +36,12 @@ from shardscope.widgets.plain_text import tip
 from shardscope.widgets.table import context_menu
 
 LONGEST_TITLE = 32
-"""Characters of a title; longer titles are shortened in the middle."""
+"""Maximum number of characters of a tab title; longer titles are shortened in the middle."""
 
 _CLOSE = QSize(18, 18)
 
 MANY = 8
-"""Number of tabs from which a button lists them all: they do not fit."""
+"""Number of tabs from which a button is shown that lists all of them, since they do not fit."""
 
 _LEAST = 100
 """Minimum width of the tab bar in pixels."""
@@ -120,7 +120,7 @@ class FileTabs(QTabBar):
     def _label(self, number: int, document: Document, title: str) -> None:
         notes, sign = [], ""
         if document.request.sandbox:
-            # The file itself may be open beside it.
+            # The file itself may be open in another tab.
             title += self.tr(" (sandbox)")
         running = [job.title for job in self._session.jobs.open_jobs if job.title and job.scope is document]
         if running:
@@ -220,7 +220,7 @@ class FileTabs(QTabBar):
         if self._session.document in documents:
             self._session.documents.show(kept)
         for document in documents:
-            # One with unsaved changes stays: it is closed alone, after a question.
+            # A document with unsaved changes stays open: closing it alone asks the user.
             if not document.unsaved:
                 self._session.documents.close_document(document)
 
@@ -237,7 +237,7 @@ class FileTabs(QTabBar):
 
 
 class FileTabBar(QToolBar):
-    """Bar of the tabs, shown if there are several; it also keeps the title of the window."""
+    """Tool bar with the tabs of the open files, shown if there are several. It also sets the window title."""
 
     def __init__(self, session: Session, list_all: Callable[[], object], window: QMainWindow) -> None:
         super().__init__("Tabs", window)
@@ -350,7 +350,7 @@ def _is_there(uri: str) -> bool:
 
 
 def _entry(request: OpenRequest, offset: int) -> dict[str, Any] | None:
-    """Return a request as settings entry; None if it must not be saved (credentials, new or large options)."""
+    """Return a request as an entry of the settings; None for generated files, credentials and large options."""
     uri = request.uri if is_address(request.uri) else str(Path(request.uri).absolute())
     if is_fresh(uri) or (is_address(uri) and shown_address(uri) != uri):
         return None

@@ -1,4 +1,4 @@
-"""Keys of the window: shortcuts before text fields, Escape, Return on buttons, and Tab in reading order."""
+"""Keyboard of the window: shortcuts even in text fields, Escape, Return on buttons, and Tab in reading order."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Keyboard(QObject):
         return bool(following)
 
     def _reading_order(self, part: QWidget, before: QWidget | None) -> list[QWidget]:
-        """Return the widgets of a part that accept Tab, line by line; nested ones follow their container."""
+        """Return the widgets inside `part` that accept Tab, line by line; nested widgets follow their container."""
         stops = [one for one in part.findChildren(QWidget) if one is before or self._takes_tab(one)]
         outer = [one for one in stops if not any(other.isAncestorOf(one) for other in stops if other is not one)]
         place = {one: QRect(one.mapTo(self._window, QPoint()), one.size()) for one in outer}

@@ -1,4 +1,4 @@
-"""Lecture: the drawing panel and the bytes with one sentence, on a full screen for a projector."""
+"""Lecture: slides on the full screen of a projector, each with sentences (beats), a drawing and bytes of the file."""
 
 from __future__ import annotations
 
@@ -47,22 +47,21 @@ from shardscope.widgets.plain_text import plain_label
 DARK_ROOM = "dark-room"
 
 BEAT_MILLISECONDS = 2600
-"""Milliseconds per sentence at normal playback speed."""
+"""Milliseconds for which a sentence of a lecture is shown at normal playback speed."""
 
 IDLE_MILLISECONDS = 2500
 """Milliseconds without mouse movement after which the cursor is hidden."""
 
 _LETTERS, _BYTES = 25, 26
-"""Number of text lines and of rows of bytes that would fill the screen; determines their font sizes."""
+"""The font sizes of text and of bytes are the screen height divided by these numbers."""
 
 _ROWS, _WIDTH = 3, 16
 _RING = 0.045
 _LEAST = 15
 _SENTENCE, _LESS = 0.34, 0.16
-"""Fraction of the screen height for the sentence and its choices, and above a drawing that needs the room."""
+"""Maximum fraction of the screen height for the sentence and its choices; the second if the drawing needs the space."""
 
 _SLIDE = "slide"
-"""Name of the tab with the drawing of the slide."""
 
 _Act = Callable[["LectureScreen"], object]
 
@@ -196,7 +195,7 @@ class LectureScreen(QWidget):
         self.bytes.state.set_row_width(_WIDTH)
         for view in (self.drawing, self.bytes):
             made(view, verticalScrollBarPolicy=hidden, horizontalScrollBarPolicy=hidden)
-            view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its keys are those of the lecture
+            view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # all keys are for the lecture
         self.counter = plain_label(name="lectureCounter")
         column = self.sentence, self.choices, (self.drawings, 1), 0, self.bytes, self.counter
         self._column = lay(QVBoxLayout(self), *column)
@@ -249,7 +248,7 @@ class LectureScreen(QWidget):
         trace: Trace | None,
         take: Callable[[tuple[Slide, ...]], object],
     ) -> None:
-        """Compute slides in a job, and the drawings of the file, which are the other tabs of the panel."""
+        """Compute slides in a job, and the drawings of the file, which are shown as further tabs beside the slide."""
 
         def work(shard: Shard, _: Job) -> tuple[tuple[Slide, ...], tuple[Sketch, ...]]:
             slides = make(shard)
@@ -259,7 +258,7 @@ class LectureScreen(QWidget):
                 return slides, ()
 
         self._pending = take
-        # Methods are not called once the screen is deleted.
+        # Methods of the screen, unlike local functions, are not called once it is deleted.
         self._session.ask(work, self._take, failed=self._failed, key=("lecture", self))
 
     def _take(self, found: tuple[tuple[Slide, ...], tuple[Sketch, ...]]) -> None:
@@ -378,7 +377,7 @@ class LectureScreen(QWidget):
         self._show_counter()
 
     def _show_drawing(self, slide: Slide, answer: Drawing | None) -> None:
-        """Show the drawing of the slide or of its answer; one of the file is shown in its tab, with its controls."""
+        """Show the drawing of the answer, else of the slide; a drawing of the file with its controls, in its tab."""
         drawing = answer or slide.drawing
         self.drawings.setVisible(drawing is not None)
         if drawing is None or drawing is self._drawn:
@@ -398,7 +397,7 @@ class LectureScreen(QWidget):
             self.drawings.show_sketches((StaticSketch(_SLIDE, slide.title, drawing), *self._sketches), _SLIDE)
 
     def _make_room(self) -> None:
-        """Keep room for the bytes of all beats; a drawing that is not readable beside them takes it."""
+        """Reserve space for the bytes of all beats of a slide; hide them if its drawings are not readable then."""
         slide, bytes_ = self.slide, self.bytes
         if self._measured == (slide, self._room()):
             return
@@ -427,7 +426,7 @@ class LectureScreen(QWidget):
         return all(one is None or self.drawing.fitting(one, room)[1] >= self.drawing.readable for one in drawings)
 
     def _reach(self) -> None:
-        """Show the drawing up to the stage of the beat, and highlight the item that it is about."""
+        """Show the drawing up to the stage of the current beat, and highlight the item that the beat is about."""
         walk, drawing = self.drawing.walk, self.drawings.drawing
         walk.led = self.drawings.name == self._front
         stage, name = self._reached if walk.led else (None, "")
@@ -525,7 +524,7 @@ class LectureScreen(QWidget):
         self.bytes.setFixedHeight(round(state.grid.row_y(_ROWS)) + 2)
 
     def _text_heights(self, pixels: float, width: int) -> list[int]:
-        """Return the heights of the sentence and the choices that all beats of the slide need: nothing moves."""
+        """Return heights of sentence and choices that suffice for all beats of the slide, so that nothing moves."""
         beats, heights = self.slide.beats if self.slide is not None else (), []
         for label, share, texts in (
             (self.sentence, 1.0, [beat.text for beat in beats]),

@@ -1,4 +1,4 @@
-"""The main window: its appearance, and its parts, connections and menus, each as a table."""
+"""Main window: creates the panels and tasks, connects their signals, builds the menus, and applies the settings."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ SMALL_NODE = 1_000_000
 
 
 class Appearance(QObject):
-    """Applies and changes the settings; create it before the first widget, which copies the font."""
+    """Applies and changes settings such as theme and zoom. Create it before any widget: widgets copy the font."""
 
     theme_changed = Signal(str)
     zoom_changing = Signal()

@@ -1,4 +1,4 @@
-"""Notices below the bytes: outcomes and errors, with their buttons; extractions in progress."""
+"""Notices below the bytes: outcomes and errors, with buttons, and the progress of extractions."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from shardscope.widgets.playback import show_progress
 from shardscope.widgets.wrap_text import WrapText
 
 LONGEST = 420
-"""Maximum number of characters shown; tooltip and copied text are complete."""
+"""Maximum number of characters of a notice; its tooltip and copied text are complete."""
 
 SHORTEST = 80
-"""The same in a low window."""
+"""Minimum number of characters to which the text of a notice is shortened in a low window."""
 
 _ENOUGH = 130
-"""Height in pixels for the latest notice in a low window, if `_ROWS` pixels of bytes remain."""
+"""Height in pixels that notices may take even in a low window, if `_ROWS` pixels remain for the bytes."""
 
 _ROWS = 60
 
@@ -55,11 +55,11 @@ FADES_MILLISECONDS = 6_000
 _GAP = 4
 
 _INSTALL = re.compile(r"pip install (?:'[^']+'|[\w.-]+)")
-"""Command in the message about a missing package."""
+"""Matches the installation command in the message about a missing package."""
 
 _ACROSS, _DOWN = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
 _WAYS = ((_DOWN, _ACROSS), (_ACROSS, _ACROSS), (_DOWN, _DOWN))
-"""Layouts to try: direction of text and buttons, then of the buttons; the last layout fits any width."""
+"""Layouts to try: direction of text and button row, then of the buttons in the row. The last fits any width."""
 
 
 class NoticeTone(Enum):
@@ -90,7 +90,7 @@ def ask(
     stay: str = "",
     default: int = -1,
 ) -> QMessageBox:
-    """Ask before something is lost by the first answer. Return gives answer number `default`; -1 is `stay`."""
+    """Ask before the first answer loses something. The Return key gives answer `default`; -1 is the button `stay`."""
     box = question_box(window, name, title, text, detail)
     roles, buttons = QMessageBox.ButtonRole, []
     for number, (words, act) in enumerate(answers):
@@ -104,7 +104,7 @@ def ask(
 
 
 class Notice(QFrame):
-    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it lasts or has the mouse or the keyboard."""
+    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it is `lasting`, hovered or focused."""
 
     spoken_role = QAccessible.Role.AlertMessage
     closed = Signal()
@@ -115,7 +115,7 @@ class Notice(QFrame):
         self._tone = tone
         self.text = self.about = ""
         self.lasting = False
-        self.again: Callable[[], object] | None = None  # shows it again with its document
+        self.again: Callable[[], object] | None = None  # adds it again when its document is shown again
         self.sign = plain_label(tone.value)
         self.label = WrapText()
         policy = self.label.sizePolicy()
@@ -211,13 +211,13 @@ class Notice(QFrame):
 
 
 class Notices(QWidget):
-    """Stack of notices, latest last. It takes at most half of the height of its parent; older notices are hidden."""
+    """Stack of notices, latest last. It has at most half the height of its parent; older notices may be hidden."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("notices")
         self.all: list[Notice] = []
-        self.named: Sequence[tuple[str, QAction]] = ()  # patterns of texts that name an action
+        self.named: Sequence[tuple[str, QAction]] = ()  # a text that matches a pattern gets a button for the action
         self._column = lay(QVBoxLayout(self), margins=(_GAP, _GAP, _GAP, _GAP), spacing=_GAP)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.hide()
@@ -246,10 +246,10 @@ class Notices(QWidget):
         about: str = "",
         lasting: bool = False,
     ) -> Notice:
-        """Add a notice; it replaces the one with the same subject `about` (default: the text).
+        """Add a notice; it replaces a notice with the same subject `about` (default: its text).
 
-        The button `action` dismisses it; actions that the text names get their buttons after `buttons`. A `lasting`
-        notice stays when the file is closed.
+        The button labelled `action` dismisses it and calls `do`. Actions that its text mentions (`named`) get buttons
+        after `buttons`. A `lasting` notice stays when the file is closed.
         """
         self.clear(about or text)
         own = [*([Button(action, do or (lambda: None))] if action else []), *buttons]
@@ -286,7 +286,7 @@ class Notices(QWidget):
             self.fit()
 
     def clear(self, about: str = "") -> None:
-        """Remove the notices on a subject; without one, all that are not lasting."""
+        """Remove the notices with the subject `about`; without a subject, all that are not lasting."""
         for notice in list(self.all):
             if notice.about == about or (not about and not notice.lasting):
                 self.remove(notice)

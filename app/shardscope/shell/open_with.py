@@ -1,4 +1,4 @@
-"""Opening of a file with a chosen format and options instead of detection."""
+"""*Open as…* and *Reopen with options…*: opening a file with a chosen format and options instead of detected ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def no_fit() -> str:
 
 
 class OpenAsDialog(QDialog):
-    """Dialog for path, format and options; with `shard`, to reopen it. `chosen` carries the `OpenRequest`."""
+    """Dialog for path, format and options of a file, or to reopen `shard`. `chosen` carries the `OpenRequest`."""
 
     chosen = Signal(object)
 
@@ -109,7 +109,7 @@ class OpenAsDialog(QDialog):
 
     @property
     def request(self) -> OpenRequest:
-        """Request with the values of the fields; fields that were not changed keep the given option."""
+        """Request with the values of the fields; a field that was not changed keeps the option of the first request."""
         values = {field.option.name: field.value() for field in self._asked()}
         options: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
         given, begun = self.path.text().strip(), self._asked_for

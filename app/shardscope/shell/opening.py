@@ -1,4 +1,4 @@
-"""Opening of files: dialogs, menu of recent files, errors and their remedies; quitting."""
+"""Opening of files: dialogs, menu of recent files, notices about errors with their remedies; and quitting."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     from shardscope.startup.single_instance import Handover
 
 LONGEST_ENTRY = 90
-"""Characters of a path in a menu; longer paths are shortened in the middle."""
+"""Maximum number of characters of a path in a menu; longer paths are shortened in the middle."""
 
 
 class FileOpener(QObject):
-    """Opens the files of menus, pages, drops, the command line and a second start of the program."""
+    """Opens files chosen in menus and pages, dropped, or passed by the command line or a second program start."""
 
     opened = Signal(object)
-    """A shard was opened; not emitted when a parked document is shown again."""
+    """A shard was opened; not emitted when an open document is shown again."""
     recent_changed = Signal()
 
     def __init__(self, session: Session, settings: Settings, connecting: ConnectTask, window: QWidget) -> None:
@@ -95,7 +95,7 @@ class FileOpener(QObject):
         self._next, before = (uri, then), self._session.document
         self.open(uri)
         if self._session.shard is not None and self._session.uri == uri and self._session.document is not before:
-            # It was open already, and is only shown.
+            # The file was open already, and its tab is shown now.
             self._go_on()
 
     def take_over(self, files: Sequence[Handover]) -> None:
@@ -160,7 +160,7 @@ class FileOpener(QObject):
         names = self._settings.recent
         self.recent.clear()
         for name in names:
-            # Untrusted: shortened, escaped, without mnemonic.
+            # The name is untrusted: it is shortened and escaped, and gets no mnemonic.
             action = self.recent.addAction(shown(cut_middle(name, LONGEST_ENTRY)).replace("&", "&&"))
             action.setToolTip(tip(name))
             action.setData(name)
@@ -292,7 +292,7 @@ class ErrorNotices(QObject):
             self._notices.add_notice(text, NoticeTone.WARNING, buttons=[change], about="damage")
             return
         buttons, name = [], short_name(self._session.request.shown)
-        # What no format recognises even in part has nothing to recover.
+        # If no format recognises even a part of the file, no objects can be recovered.
         in_part = not isinstance(damage, NotAShard) or shard.format != "unknown" or bool(damage.candidates)
         if isinstance(damage, NotAShard):
             text = self.tr("{0} is not in a known shard format.").format(name) + self._closest(damage)

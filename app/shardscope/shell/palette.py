@@ -49,7 +49,7 @@ COMMAND_SIGN = ">"
 MOST_SHOWN, LONGEST = 300, 100
 
 _WIDTH, _ROWS, _LONGEST_FOLDER = 640, 14, 20
-"""Width in pixels at 100 %, number of rows, and number of characters."""
+"""Width of the palette in pixels at 100 %, maximum number of its rows, and of characters of a folder."""
 
 _MATCHED = 10
 
@@ -74,9 +74,9 @@ class PaletteEntry:
 
 
 def rank(words: Iterable[str], entry: PaletteEntry) -> int | None:
-    """Return how well an entry matches all words in lower case, 0 is best; None if one does not match.
+    """Return how well an entry matches all `words`, which are in lower case: 0 is best, None if one does not match.
 
-    Matches of the text in this order: whole, prefix, prefix of a word, part, letters in order; then menu or keys.
+    Matches from best to worst: the whole text, its start, start of a word, part, letters in order; menu or shortcut.
     """
     text, rest, total = entry.text.casefold(), f"{entry.where} {entry.keys}".casefold(), 0
     for word in words:
@@ -150,7 +150,7 @@ def _folder(uri: str) -> str:
 
 
 class CommandPalette(QWidget):
-    """Covers the window, so that a click beside the list closes it; the focus returns to where it was."""
+    """Command palette. It covers the window, so that a click beside its list closes it; then the focus is restored."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class CommandPalette(QWidget):
         self.show()
         self.raise_()
         self._window.activateWindow()
-        # Another reason would select the text.
+        # With another reason, Qt would select the text.
         self.field.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def leave(self) -> None:
@@ -250,7 +250,7 @@ class CommandPalette(QWidget):
         if self._session.shard is None or not text or only_commands or self._scope is not Scope.ALL:
             return
         for choice in self._address.offers(text):
-            # A key is only looked up if none is found.
+            # A lookup of the typed text is only offered if no key of the index matches it.
             if choice.offset is not None or not self._keys:
                 where = self.tr("Look up") if choice.offset is None else self.tr("Go to")
                 yield PaletteEntry(shown(choice.words), where, partial(self._address.take, choice), tip=choice.text)
@@ -289,7 +289,7 @@ class CommandPalette(QWidget):
         words = text.casefold().split()
         entries = [one for one in self._entries if one.is_command or not only]
         ranked = [(found, entry) for entry in entries if (found := rank(words, entry)) is not None]
-        # These are matched already, maybe by a pattern.
+        # Offsets and keys were matched already, maybe by a pattern.
         ranked += [(_MATCHED if (found := rank(words, one)) is None else found, one) for one in self._found(text, only)]
         if words:
             ranked.sort(key=lambda one: (one[0], not one[1].enabled, len(one[1].text)))

@@ -1,4 +1,4 @@
-"""Table of the panels, from which docks, default layout, menus and `--show` follow, and requests between panels."""
+"""List of all panels, with title, side of the window, shortcut and constructor; and the connections between panels."""
 
 from __future__ import annotations
 
@@ -144,6 +144,6 @@ class PanelLinks(QObject):
         self._session.ask(first, lambda row: self._session.select_row(row) if row is not None else None)
 
     def show_lists(self) -> None:
-        """Raise structure and objects, and in a small window the inspector, which other panels may cover."""
+        """Bring *Objects* and *Structure* to the front of their tabs; in a small window, *Inspector* instead."""
         for name in ("objects", "structure", "inspector")[: 2 + self._docks.folded]:
             self._docks.raise_(name)

@@ -28,7 +28,7 @@ REST_MILLISECONDS = 300
 """Milliseconds without open jobs before the screenshot is taken."""
 
 SHORT_REST = 60
-"""The same before the next key press of a lecture."""
+"""Milliseconds without open jobs before the next key press of a lecture."""
 
 
 class ScreenshotError(Exception):
@@ -42,7 +42,7 @@ class ScreenshotRequest:
     Attributes:
         step: Step of the lookup, from 1; 0 for the last.
         show: Panel, `drawing[:NAME]` or `lecture[:N]`; or empty.
-        lesson: Lesson file to start, on `uri` or else on its sample; or None.
+        lesson: Lesson file to start, about the file `uri` or, if that is empty, its sample; None for no lesson.
     """
 
     target: Path
@@ -60,7 +60,7 @@ class ScreenshotRequest:
 
 
 def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
-    """Save the screenshot; raises `ScreenshotError` if something cannot be opened, or does not settle."""
+    """Save the screenshot; raises `ScreenshotError` if a file cannot be opened or jobs run longer than two minutes."""
     if wanted.show and wanted.show.partition(":")[0] not in (*window.panels.by_name, DRAWING, LECTURE):
         parts = ", ".join((*window.panels.by_name, DRAWING, f"{DRAWING}:NAME", LECTURE, f"{LECTURE}:N"))
         raise ScreenshotError(f"--show must be one of {parts}")
@@ -98,7 +98,7 @@ def lecture(window: MainWindow, keys: int) -> QWidget:
 def _save(image: QImage, target: Path) -> None:
     written = QBuffer()
     if not QImageWriter(written, target.suffix[1:].encode()).write(image):
-        raise ScreenshotError(f"cannot write {target}: unknown kind of picture")
+        raise ScreenshotError(f"cannot write {target}: unsupported image type; use .png")
     try:
         target.write_bytes(written.data().data())
     except OSError as error:

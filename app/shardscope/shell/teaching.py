@@ -1,4 +1,4 @@
-"""Lessons, lecture and help in the window: what they request from it, format reference, versions."""
+"""Lessons, lecture and help in the window: shows the panels, drawings and pages that they request; *About* dialog."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from shardscope.views.inspector.panel import Inspector
 from shardscope.widgets.deferred_signals import Debounce
 
 SOON_MILLISECONDS = 100
-"""Delay in milliseconds, so that several writes by an editor count as one change."""
+"""Delay in milliseconds before a changed lesson is read, so that several writes by an editor count as one change."""
 
 
 class LessonTrial(QObject):
@@ -148,7 +148,7 @@ class Teaching(QObject):
         self._panels.show(PANEL, focus=True)
 
     def learn(self, format: str) -> None:
-        """Begin the first lesson on a format; without one, show the page of the open shard."""
+        """Begin the first lesson on a format; if there is none, show *Format reference*."""
         if found := lessons_of(format):
             self._panel.begin(found[0])
         else:
@@ -220,12 +220,12 @@ class Teaching(QObject):
             self._fronts = [name for name in self._panels.by_name if name != PANEL and self._panels.in_front(name)]
 
     def _show_offsets(self, *, decimal: bool | None = None) -> None:
-        """Show offsets as the lesson writes them; None: as the settings say."""
+        """Show offsets in decimal or hexadecimal, as the lesson does; None: as chosen in the settings."""
         if set_decimal(self._settings.decimal_offsets if decimal is None else decimal):
             self._session.notation_changed.emit()
 
     def _set_rows(self, rows: str) -> None:
-        """Set the bytes per row of a step; empty: as before the lesson."""
+        """Set the bytes per row that a step requests; if `rows` is empty, restore those from before the lesson."""
         if rows:
             self._rows = self._rows or self._bytes.rows.width
             fixed = RowWidth(RowMode.FIXED, int(rows)) if rows.isdecimal() else RowWidth(RowMode.RECORD)
@@ -273,7 +273,7 @@ class Teaching(QObject):
         elif shown.kind is Show.PANEL and shown.name in self._panels.by_name:
             self._panels.show(shown.name)
             if not self._panels.in_front(PANEL):
-                # They share a place, and the lesson shows the question.
+                # Both are tabs of one area, and the lesson panel shows the question.
                 self._panels.show(PANEL)
         elif shown.kind is Show.ROWS:
             self._set_rows(shown.name)

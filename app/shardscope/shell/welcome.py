@@ -1,4 +1,4 @@
-"""Welcome page: open, drop, recent files, cards of samples."""
+"""Welcome page: buttons to open files, recent files, and cards of samples."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from shardscope.widgets.wrap_text import WrapText
 _CARDS = (Role.MAIN, Role.FEATURED)
 
 TWO_COLUMNS = 600
-"""Width in pixels at 100 % from which there are two columns."""
+"""Width in pixels at 100 % from which the cards of samples are in two columns."""
 
 SOON_MILLISECONDS = 150
 _STRIP = 16
@@ -57,7 +57,7 @@ BESIDE = 900
 
 
 class SampleCard(QAbstractButton):
-    """Button of a sample with a strip of its sections; `others` are further samples of its format."""
+    """Button that opens a sample and shows a strip of its sections; `others` are further samples of its format."""
 
     more_chosen = Signal(object)
 
@@ -154,7 +154,7 @@ class SampleCard(QAbstractButton):
 
 
 class SampleCards(QWidget):
-    """All samples; `chosen` carries a path. Jobs read the sections once the cards have been visible for a moment."""
+    """Cards of all samples; `chosen` carries a path. Jobs read the sections of the samples after they are shown."""
 
     spoken_role = QAccessible.Role.Grouping
 

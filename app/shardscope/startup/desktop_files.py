@@ -1,6 +1,6 @@
 """Desktop integration by the XDG specifications: menu entry, icons, MIME types.
 
-MIME types have magic bytes, and extensions if only one format uses them: `*.shard` belongs to several formats.
+Files are recognised by magic bytes, and by an extension if only one format uses it: several use `*.shard`.
 """
 
 from __future__ import annotations

@@ -28,7 +28,6 @@ THEMES = {
     "dark-safe": "Dark, colour-blind safe",
     "dark-room": "Dark room",
 }
-"""Names of themes, with their entries in the menu."""
 
 T = TypeVar("T")
 
@@ -38,13 +37,13 @@ def settings_file() -> Path:
 
 
 def keep_qt_from_settings() -> None:
-    """Redirect QSettings to nothing: PySide unpickles Python objects in them, which would run code from the file."""
+    """Disable the files of QSettings: PySide unpickles Python objects in them, which would run code from the file."""
     for scope in (QSettings.Scope.UserScope, QSettings.Scope.SystemScope):
         QSettings.setPath(QSettings.Format.NativeFormat, scope, os.devnull)
 
 
 class _Setting(Generic[T]):
-    """Descriptor for a value of the file; `clean` converts a value, which may be missing (None) or invalid."""
+    """Descriptor for a setting; `clean` converts its value in the file, which may be missing (None) or invalid."""
 
     def __init__(self, clean: Callable[[object], T]) -> None:
         self._clean = clean
@@ -97,7 +96,7 @@ def _step(value: object) -> int:
 
 
 class Settings:
-    """Settings of the user, or of the file `path`; `theme` applies to this start only.
+    """Settings in the file of the user, or in the file `path`. The argument `theme` applies to this start only.
 
     Each change is written at once, after reading the file again: another window may have changed it.
     An invalid file is renamed to `*.invalid`, and all settings get their defaults.

@@ -1,4 +1,4 @@
-"""Input from outside the window: links into files, files of a second start, and signals of the system.
+"""Input from outside the window: links into files, files passed by a second start, and signals of the system.
 
 A second start of the program passes its files to the running window, and ends.
 
@@ -39,7 +39,7 @@ _NUMBER = r"(?:0[xX][0-9a-fA-F]+|\d+)"
 _LINK = re.compile(rf"(?P<file>.+)#(?:(?P<source>[^#]+):)?(?P<start>{_NUMBER})(?:-(?P<stop>{_NUMBER}))?", re.DOTALL)
 
 LONGEST = 64 * 1024
-"""Maximum length of a message in bytes."""
+"""Maximum length in bytes of a message to the running window."""
 
 MOST = 200
 
@@ -73,7 +73,7 @@ class Handover:
 
 
 def pasted_link(text: str) -> tuple[str, Span | None]:
-    """Return the link in a pasted text or `shardscope` command line. Accesses the disk: call it in a job."""
+    """Split a pasted link, or the link in a pasted `shardscope` command line; see `split_link`. Call it in a job."""
     if text.startswith(_COMMAND) and not _is_there(text):
         with suppress(ValueError):
             words = shlex.split(text)
@@ -90,10 +90,10 @@ def split_link(text: str) -> tuple[str, Span | None]:
     """Return a path or address, and the bytes to select in it or None.
 
     - `a.shard#72` selects the byte at 72, `a.shard#72-80` eight bytes
-    - `a.shard#@100-200:5` selects a byte of the bytes that 100 to 200 decode to
-    - `a.des#/2090#72` selects a byte of the object 2090
+    - `a.shard#@100-200:5` selects byte 5 of the content that bytes 100 to 200 decode to
+    - `a.des#/2090#72` selects byte 72 of the object 2090
 
-    An existing file with such a name is opened itself. `file://` URLs are accepted. Accesses the disk.
+    If a file with such a name exists, the text is not split. `file://` URLs are accepted. Accesses the disk.
     """
     if text.startswith("file://"):
         url, mark, place = text.partition("#")
@@ -167,25 +167,25 @@ def message_of(files: Sequence[Handover]) -> bytes:
 def read_message(data: bytes) -> tuple[Handover, ...]:
     """Return the files of a message; raises `ValueError` if it is invalid."""
     if len(data) > LONGEST:
-        raise ValueError("the message is too long")
+        raise ValueError(f"the message is too long: {len(data):,} bytes, at most {LONGEST:,} are allowed")
     try:
         found = json.loads(data.decode())
     except RecursionError as error:
         raise ValueError("the message is nested too deeply") from error
     if not isinstance(found, Mapping) or found.get("version") != _VERSION:
-        raise ValueError("the message has another version")
+        raise ValueError(f"the message is not a JSON object with version {_VERSION}")
     entries = found.get("open")
     if not isinstance(entries, list) or len(entries) > MOST:
-        raise ValueError("the list of files is invalid")
+        raise ValueError(f"`open` is not a list of at most {MOST} files")
     return tuple(_read_entry(entry) for entry in entries)
 
 
 def _read_entry(entry: object) -> Handover:
     if not isinstance(entry, Mapping):
-        raise ValueError("an entry is not a file")
+        raise ValueError("an entry of `open` is not a JSON object")
     uri, format = entry.get("uri"), entry.get("format")
     if not isinstance(uri, str) or not 0 < len(uri) <= LONGEST_PATH or not uri.isprintable():
-        raise ValueError("the path is invalid")
+        raise ValueError(f"`uri` is not text of 1 to {LONGEST_PATH} printable characters")
     if is_address(uri):
         try:
             parse_address(split_inside(uri)[0])
@@ -196,7 +196,7 @@ def _read_entry(entry: object) -> Handover:
     elif not Path(uri).is_absolute():
         raise ValueError("the path is not absolute")
     if format is not None and format not in (*FORMATS, *CONTAINERS):
-        raise ValueError("the format is unknown")
+        raise ValueError(f"unknown format: {format}")
     return Handover(uri, format, _read_span(entry.get("select")))
 
 
@@ -208,7 +208,7 @@ def _read_span(found: object) -> Span | None:
     source, start, stop = found
     numbers = all(type(one) is int and 0 <= one < 1 << 63 for one in (start, stop))
     if not isinstance(source, str) or len(source) > LONGEST_PATH or not numbers or start > stop:
-        raise ValueError("the selection requires 0 <= start <= stop < 2^63 and a short source name")
+        raise ValueError("the selection requires 0 <= start <= stop < 2^63 and a source name as short as a path")
     return Span(source, start, stop)
 
 
@@ -312,7 +312,7 @@ def start_lock(name: str) -> QLockFile:
 
 
 def claim(name: str, message: bytes) -> SingleWindow | None:
-    """Pass the message to a running window and return None, or start listening."""
+    """Pass the message to the running window and return None; if there is none, listen and return a `SingleWindow`."""
     turn = start_lock(name)
     turn.tryLock(2 * ANSWER_MILLISECONDS)
     try:
@@ -325,7 +325,7 @@ def claim(name: str, message: bytes) -> SingleWindow | None:
 
 
 class Interrupts(QObject):
-    """Calls `end` on Ctrl+C and `kill`; a socket wakes Qt, which runs no Python code while it waits."""
+    """Calls `end` on Ctrl+C and `kill`. A socket wakes Qt up, since Python handles no signal while Qt waits."""
 
     def __init__(self, end: Callable[[], object]) -> None:
         super().__init__()

@@ -144,7 +144,7 @@ def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) ->
     assert opened(window)[1600:1611] == b"\x01\x02\x03" * 3 + b"\x01" + before[1610:1611]
     at(window, len(before) - 2)
     window.hex.actions_.paste.trigger()
-    assert "do not fit: only 2 left" in window.notices.text
+    assert "do not fit: the file ends after 2" in window.notices.text
 
     word = before[1700:1703]
     assert window.changing.ask_replace() is None

@@ -1,1 +1,1 @@
-"""Charts of the open file: byte shares, object sizes, load."""
+"""Charts of the open file: bytes per purpose, sizes of objects, and number of objects per slot, xorb or file."""

@@ -1,4 +1,4 @@
-"""Table of byte shares: use, bytes, and a bar per row."""
+"""Table of the space used in a file: a row per purpose, with the number of bytes and their percentage as a bar."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from shardscope.widgets.table import THING_ROLE, Column, Index, TableModel, list
 ROLES: Mapping[Use, SectionRole] = MappingProxyType(
     {use: role for role, use in USE_OF_SECTION.items()} | {Use.SLACK: SectionRole.PADDING}
 )
-"""Section role that gives the bars of each use their colour and hatch."""
+"""Section role per use of bytes; the bars of a use have the colour and hatch of this role."""
 
 LETTERS: Mapping[Use, str] = MappingProxyType(
     {use: SECTION_LETTERS[role] for use, role in ROLES.items()} | {Use.SLACK: "S", Use.DEAD: "X"}
@@ -58,7 +58,7 @@ class BudgetModel(TableModel):
         return sum(share.size for share in self.things)
 
     def words(self, share: Share) -> str:
-        where = self.tr(" in {0}").format(plural(share.stretches, "place")) if share.stretches > 1 else ""
+        where = self.tr(" in {0}").format(plural(share.stretches, "range")) if share.stretches > 1 else ""
         part = share_text(share.size, self.total)
         head = f"{share.name}: {plural(share.size, 'byte')}{where}, {part} ({share.use.value})."
         return grouped("\n".join(text for text in (head, share.doc or share.use.doc) if text))

@@ -1,4 +1,4 @@
-"""Charts of the open file: counted in jobs when they are shown, and kept until another file is opened."""
+"""Charts of the open file. A job counts the data of a chart when it is shown, and again after the index is loaded."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from shardscope.widgets.layouts import lay, made
 from shardscope.widgets.wrap_text import WrapText
 
 CHEAP = 64 << 20
-"""Maximum number of bytes of a local file that a chart reads without consent."""
+"""Maximum number of bytes that a chart reads from a local file without asking the user."""
 
 
 class ChartKind(Enum):
@@ -49,7 +49,7 @@ class ChartKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """Counts for a chart. If the user must first agree to reading the data, `cost` is the number of bytes to read."""
+    """Data of a chart. `cost` is the number of bytes to read if the user must agree to that first, else 0."""
 
     shares: tuple[Share, ...] = ()
     chart: Chart | None = None
@@ -64,7 +64,7 @@ class ChartData:
 
 @dataclass(frozen=True, slots=True)
 class BinTarget:
-    """Text of some bins, and the target of a click on them: a filter, a row or bytes."""
+    """Description of a range of bins, and what a click on it shows: filtered objects, one row, or bytes."""
 
     words: str
     filter: str = ""
@@ -92,7 +92,7 @@ def count_sizes(shard: Shard, kind: str, progress: Progress) -> ChartData:
     kinds = tuple((kind, f"{kind} ({count:,})") for kind, count in sizes.kinds) if len(sizes.kinds) > 1 else ()
     data = partial(ChartData, choices=kinds, chosen=sizes.kind)
     if not sizes.objects:
-        return data(why="No size of an object is known." if sizes.unknown else "There are no objects.")
+        return data(why="The sizes of the objects are unknown." if sizes.unknown else "There are no objects.")
     return data(chart=sizes.chart(), act=partial(_size_target, sizes))
 
 
@@ -194,7 +194,7 @@ class ChartPages(QWidget):
         self.choice = made(QComboBox(), "chartChoice", accessibleName=self.tr("Chart data"))
         self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        turns = self.tr("Number of slots or shards by load, and the numbers expected by chance")
+        turns = self.tr("Show how many slots or shards have each load, and how many would by chance")
         self.turn = made(QToolButton(), "chartTurn", checkable=True, text=self.tr("Spread"), toolTip=turns)
         self.title, self.note, self.why = WrapText(bold=True), WrapText(tone="muted"), WrapText(tone="muted")
         self.budget, self.plot, empty = BudgetView(), Plot(), QWidget()

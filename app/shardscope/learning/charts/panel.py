@@ -1,4 +1,4 @@
-"""Dock of charts; pyqtgraph is imported when it is first shown."""
+"""Panel of charts. Its content, which needs pyqtgraph, is imported and built when the panel is first painted."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Chart drawn by pyqtgraph: bars, expected numbers as a line, axes with units; bins are chosen by mouse and keys.
+"""Widget that draws a chart with pyqtgraph: bars, a dashed line of expected numbers, and axes with units.
 
-The only module that imports pyqtgraph.
+Bars are selected with mouse or keyboard. This is the only module that imports pyqtgraph.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from shardscope.widgets.layouts import made
 TICK_SPACE = 62
 
 DRAG = 4
-"""Distance in pixels that the pressed pointer moves before it is a drag."""
+"""Distance in pixels that the pointer moves with the button pressed before this counts as a drag."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def positions(chart: Chart) -> NDArray[np.float64]:
-    """Return the positions of the edges on the axis: of sizes, their base-2 logarithm, and -1 for size 0."""
+    """Return the axis positions of the bin edges; in a chart of sizes, their base-2 logarithms, or -1 for size 0."""
     edges = chart.edges.astype(np.float64)
     return np.where(edges < 1, -1.0, np.log2(np.maximum(edges, 1.0))) if chart.of_sizes else edges
 
@@ -43,7 +43,7 @@ def size_words(size: float) -> str:
 
 
 def ticks(low: float, high: float, most: int, *, of_sizes: bool = False) -> list[tuple[float, str]]:
-    """Return positions and labels of about `most` ticks between `low` and `high`."""
+    """Return positions and labels of about `most` axis ticks; `of_sizes`: positions are base-2 logarithms of bytes."""
     if high <= low or most < 1:
         return []
     if of_sizes:
@@ -60,7 +60,7 @@ def chart_ticks(chart: Chart, most: int) -> list[tuple[float, str]]:
         found = ticks(low, high - 1, most) if high - low > 1 else [(low, number_words(low))]
         return [(at + 0.5, text) for at, text in found if at == round(at)]
     if chart.of_sizes and len(edges) <= most and chart.edges[0]:
-        # So few that each one fits.
+        # There are so few edges that a label for each one fits.
         return [(float(at), size_words(float(edge))) for at, edge in zip(edges, chart.edges, strict=True)]
     found = ticks(low, high, most, of_sizes=chart.of_sizes)
     return [(-0.5, text) if chart.of_sizes and at == -1 else (at, text) for at, text in found]
@@ -197,7 +197,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     # --- bins ---
 
     def bin_at(self, place: QPointF) -> int:
-        """Return the bin at a point of the widget; points outside give the first or last bin."""
+        """Return the index of the bin at a point of the widget; beside the chart, that of the first or last bin."""
         at = self.getViewBox().mapSceneToView(self.mapToScene(place.toPoint())).x()
         found = int(np.searchsorted(self._edges, at, "right")) - 1
         return min(max(found, 0), len(self._edges) - 2)

@@ -1,11 +1,11 @@
-"""Size of the area for drawings, without Qt widgets: loaded at program start."""
+"""Request to show a drawing, and the minimum size of the area for drawings. Without Qt: loaded at program start."""
 
 from __future__ import annotations
 
 from shardcore.dataclasses import dataclass, field
 
 LEAST_WIDTH, LEAST_HEIGHT = 560, 260
-"""Pixels of the area for drawings in the window."""
+"""Minimum size in pixels of the area for drawings in the window."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Colours and fonts of drawings in the window, and the painting of their shapes."""
+"""Painting of drawings in the window: shapes, colours and fonts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _FIELDS = {Tone.KEY: FieldRole.KEY, Tone.POINTER: FieldRole.OFFSET, Tone.SIZE: F
 
 
 class Fonts:
-    """Fonts of drawings; no text is smaller than `least` pixels, before the drawing is scaled."""
+    """Fonts of drawings. No text is smaller than `least` pixels before the drawing as a whole is scaled."""
 
     def __init__(self, least: int = 0) -> None:
         self.least = least
@@ -116,7 +116,7 @@ def paint_arriving(
     for shape in coming:
         if isinstance(shape, Path) and shape.link is not None:
             count = pieces[id(shape.link)]
-            # An arrow around a ring starts on one side and ends on the other.
+            # An arrow around a ring consists of two paths: the one with the arrow head appears last.
             part = min(max(share * count - (count - 1) * shape.arrow, 0.0), 1.0)
             if part > 0:
                 _path(painter, _grown(shape, part), colours)

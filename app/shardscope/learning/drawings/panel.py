@@ -1,4 +1,4 @@
-"""Panel of drawings: a tab per drawing, its controls, and the drawing, which follows the selection."""
+"""Panel of drawings: one tab per drawing, its controls, and the drawing itself, which follows the selection."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ Put = Callable[[Any], object]
 
 class Controls(QWidget):
     changed = Signal(str, object)
-    """Carries a control of the drawing and its new value."""
+    """Carries the name of a control and its new value."""
     reset_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -241,7 +241,7 @@ def image_of(picture: Picture, palette: str, fonts: Fonts) -> QImage:
 
 
 def items_with(drawing: Drawing | None, spans: Sequence[Span]) -> frozenset[int]:
-    """Return the indices of the items that overlap the spans; of these, only the items closest in size to the spans."""
+    """Return the indices of the items that overlap the spans: of these, only those closest in size to the spans."""
     if drawing is None or not spans:
         return frozenset()
     found: dict[int, int] = {}
@@ -335,7 +335,7 @@ class DrawingPanel(QWidget):
         controls = {control.name: control for control in sketch.controls} if sketch is not None else {}
         found = {name: value_from(controls[name], text) for name, text in wish.values.items() if name in controls}
         self._item_wanted = wish.item
-        # To point out an item changes no value.
+        # A request that only points out an item does not reset the values.
         if found != self._values.get(self.name, {}) and (found or not wish.item):
             self._values[self.name] = found
             self._draw()
@@ -423,7 +423,7 @@ class DrawingPanel(QWidget):
         self.notice.hide()
         self._drawn = self._sketch
         if drawing is not None and self._sketch is not None:
-            # A control whose value must be read exists only once something is drawn.
+            # Controls whose values are read from the file exist only after the first drawing.
             self._forget_changed(self._sketch)
             self.controls.show_controls(self._sketch.controls, self.values)
             self._fit_controls()
@@ -439,7 +439,7 @@ class DrawingPanel(QWidget):
         self.view.walk.hold(asks)
 
     def _fit_controls(self) -> None:
-        """Hide what a lesson sets itself, so that the drawing has the room."""
+        """Hide the tabs and controls while a lesson or lecture sets the drawing, so that it has more space."""
         sketch, asks = self._sketch, self._session.lookup.open_question.in_drawing
         controls = sketch.controls if sketch is not None else ()
         self.tabs.setVisible(len(self.sketches) > 1 and not asks)
@@ -492,7 +492,7 @@ class DrawingPanel(QWidget):
         return any(before.get(c.name, c.value) != now.get(c.name, c.value) for c in sketch.controls)
 
     def _led(self, selection: Selection) -> bool:
-        """Return whether a lesson sets the drawing: for its question, or with its own selection."""
+        """Return whether a lesson sets the drawing: its question is about the drawing, or it made the selection."""
         question = self._session.lookup.open_question
         return question.in_drawing or (question.is_open and selection.origin is question.asker)
 

@@ -13,20 +13,20 @@ from shardscope.widgets.wrap_text import WrapText
 FRAME_MILLISECONDS = 17
 
 ARRIVE_MILLISECONDS = 500.0
-"""Milliseconds in which a stage appears at normal speed."""
+"""Milliseconds in which a stage of a drawing appears at normal speed."""
 
 PAUSE_MILLISECONDS = 900.0
-"""Milliseconds between two stages at normal speed."""
+"""Milliseconds of pause between two stages of a drawing at normal speed."""
 
 
 class StagePlayback(QObject):
-    """Position of the playback: the current stage, and the share of it that has appeared, from 0 to 1.
+    """Playback of a drawing: the current stage, 0 before the first, and how much of it has appeared, from 0 to 1.
 
-    It is `held` before the first stage while a question is open, and `led` while a lecture goes through the stages.
+    `held`: an open question keeps it before the first stage. `led`: a lecture goes through the stages.
     """
 
     changed = Signal()
-    """The stage or its share changed, or playback started or stopped."""
+    """The stage changed, or how much of it has appeared, or playback started or stopped."""
 
     def __init__(self, seen: QWidget) -> None:
         super().__init__(seen)

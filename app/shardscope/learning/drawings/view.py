@@ -101,7 +101,7 @@ _MOST_PIXELS = 24_000_000
 
 
 class Paper(QGraphicsItem):
-    """A picture up to a stage, with highlighted items and a frame around the one that has the keyboard focus."""
+    """Paints a drawing up to the current stage, highlighted items, and a frame around the item with the focus."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class Paper(QGraphicsItem):
         self.update()
 
     def reach(self, stage: int | None, share: float) -> None:
-        """Show items up to a stage only, of which a share has appeared; None for all stages."""
+        """Show items up to a stage, of which `share` (0 to 1) has appeared already; None shows all stages."""
         before = self._arrived
         self._stage, self._share = stage, share
         if self._arrived != before:
@@ -185,7 +185,7 @@ _PAGES = (
     *((width, 2) for width in (760, 900, 0, 1300)),
     *((width, 3) for width in (0, 1300)),
 )
-"""Page widths in pixels, with numbers of columns, that are tried to fit a drawing; 0: widest with readable texts."""
+"""Layouts to try: width in pixels (0: the largest at which texts are readable), and number of columns."""
 _REACH = 4.0
 
 
@@ -200,11 +200,11 @@ def _lost(picture: Picture) -> int:
 
 
 _KEY = re.compile(r"[0-9a-f]{6,}…[0-9a-f]{3,}")
-_BROKEN = 8  # shortened texts that cost as much as a ring in two rows
+_BROKEN = 8  # a ring that is broken into two rows counts as this many shortened texts
 MOST_PAGES = 200
 """Maximum number of cached layouts."""
 _COST = 0.015
-"""Share of the readable size that a shortened text costs."""
+"""Penalty per shortened text in the score of a layout, which is 1 if all texts are readable and none is shortened."""
 
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -212,11 +212,11 @@ _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 class DrawingView(QGraphicsView):
     pointed = Signal(int)
-    """Carries the item under the pointer or with the keyboard focus; `NO_ITEM` for none."""
+    """Carries the index of the item under the pointer or with the keyboard focus; `NO_ITEM` for none."""
     chosen = Signal(int)
     activated = Signal(int)
     dragged = Signal(str, int)
-    """Carries a control, and how far its handle was dragged, in units of its value."""
+    """Carries the name of a control and the distance its handle was dragged, in units of the value of the control."""
     drag_began = Signal(str)
     menu_wanted = Signal(object)
 
@@ -244,7 +244,7 @@ class DrawingView(QGraphicsView):
         scene.addItem(self._paper)
         self.setScene(scene)
         self._again = Debounce(self, self._place)
-        # Layouts by id of the drawing, which a layout keeps alive, width and columns.
+        # Cached layouts by drawing (its id; the layout keeps it alive), width and number of columns.
         self._pages: tuple[Fonts, dict[tuple[int, int, int], Picture]] = self.fonts, {}
         self.walk = made(StagePlayback(self), changed=self._reach)
 
@@ -301,7 +301,7 @@ class DrawingView(QGraphicsView):
             self._say(self._stops[self._stop])
 
     def fitting(self, drawing: Drawing, room: QSize) -> tuple[Picture, float]:
-        """Return the layout in which a drawing is readable in a room with the fewest shortened texts, and its scale."""
+        """Return layout and scale of a drawing in `room` with the best score: readable texts, few of them shortened."""
         found = list[tuple[float, float, Picture]]()
         for width, columns in _PAGES:
             width = width or max(int(room.width() / self.readable), LEAST_WIDTH)
@@ -341,7 +341,7 @@ class DrawingView(QGraphicsView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         same, change = self.size() == self._placed_size, event.size().width() - event.oldSize().width()
-        # A drawing may be lower where it is narrower: its scroll bar would come and go for ever.
+        # A narrower drawing may be lower, so that its scroll bar would appear and disappear endlessly.
         if same and change > 0 and self._narrowed:
             return
         self._placed_size, self._narrowed = self.size(), same and change < 0
@@ -455,7 +455,7 @@ class DrawingView(QGraphicsView):
         if event.reason() is Qt.FocusReason.BacktabFocusReason:
             self._go_to(len(self._stops) - 1)
         elif self._stop < 0 and event.reason() is not Qt.FocusReason.MouseFocusReason:
-            # While the drawing is being computed, this happens later.
+            # If the drawing is still being computed, `_place` moves the focus later.
             self._by_keyboard = True
             self._go_to(0)
         self._mark_stop()

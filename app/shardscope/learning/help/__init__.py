@@ -1,1 +1,1 @@
-"""Help beside the file: the page of its format, pages of the panels, and the glossary."""
+"""Help next to the open file: the page of its format, pages about the panels, and the glossary."""

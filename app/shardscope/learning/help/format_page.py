@@ -1,4 +1,4 @@
-"""Page of the format: rows of its tables link to their bytes in the file, and selected bytes to their row."""
+"""Panel *Format reference*: a click on a field in a table selects its bytes; selected bytes highlight their field."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Pages of `docs/`, prepared for reading beside a file: rows of fields, and words of the glossary.
+"""Pages of `docs/` prepared for the window: table rows of fields link to bytes, and words to the glossary.
 
-A row of a page belongs to a node of the tree if both have the same description: both come from one field.
+A row describes a node of the tree if both have the same description, since both are generated from one field.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ROW = re.compile(
     r"^\| (?P<offset>.*?) \| (?P<size>.*?) \| `(?P<name>[^`]+)`(?P<mark>(?: ≠)?) \| (?P<type>.*?) \| (?P<doc>.*) \|$"
 )
 _KEPT = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)")
-"""Matches code and links, in which no words are linked to the glossary."""
+"""Matches code and links, in which words are not linked to the glossary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _glossary_text() -> str:
 
 
 def _linked(text: str, left: dict[str, str]) -> str:
-    """Link the words of the glossary, each once: linked words are removed from `left`."""
+    """Return the text with words of the glossary as links, each word once; linked words are removed from `left`."""
     if not left:
         return text
     kept = [match.span() for match in _KEPT.finditer(text)]
@@ -131,7 +131,7 @@ def _prepared(text: str, rows: list[FieldRow], unlinked: dict[str, str]) -> Iter
         if fenced or not line or line.startswith(("#", "```")):
             yield line
         elif line.startswith(("<picture>", "![")):
-            continue  # the window is there itself, with the drawing of the open file
+            continue  # pictures of the window or of drawings: the window is open, and draws those of the open file
         elif (begins := _LAYOUT.match(line)) is not None:
             layout = begins[1]
         elif line.startswith("<!--"):

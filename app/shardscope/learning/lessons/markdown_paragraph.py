@@ -1,4 +1,4 @@
-"""A paragraph of Markdown that wraps at any width, and the card around several."""
+"""Label for Markdown that wraps at any width, and the painting of the card behind such labels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Prose(QLabel):
         self._apply_style()
 
     def set_text(self, text: str) -> None:
-        """Show Markdown; an empty text hides the label. No resource is loaded."""
+        """Show Markdown, without images and other resources; an empty text hides the label."""
         text = _prepared(text)
         linked = _LINK.search(text) is not None
         flags = _FOLLOWS if linked else Qt.TextInteractionFlag.NoTextInteraction
@@ -60,7 +60,7 @@ class Prose(QLabel):
             self.show()
 
     def height_of(self, text: str, width: int) -> int:
-        """Return the height that a text would have; 0 if it is empty."""
+        """Return the height in pixels that a text needs at a width; 0 if the text is empty."""
         if not text:
             return 0
         document = QTextDocument(documentMargin=0)

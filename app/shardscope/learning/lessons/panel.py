@@ -57,7 +57,7 @@ _LOADS = re.compile(rb"""<!(?:DOCTYPE|ENTITY)|href\s*=\s*["'](?!\s*#)""", re.IGN
 
 
 def _picture(path: Path) -> QImage:
-    """Decode a picture beside a lesson.
+    """Decode a picture file to which a lesson links.
 
     Raises:
         UsageError: It has over 4 MiB, is an SVG that refers to other files, or is not a picture.
@@ -96,7 +96,7 @@ LOW = 260
 
 
 class LessonPanel(QWidget):
-    """The panel; its content is built when it is first shown, or when a lesson starts."""
+    """Panel of lessons. Its content is built when the panel is first shown or a lesson starts."""
 
     begun = Signal()
     reload_wanted = Signal()

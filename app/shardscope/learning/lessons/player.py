@@ -32,15 +32,15 @@ T = TypeVar("T")
 class LessonPlayer(QObject):
     """State of the current lesson.
 
-    `astray` names another file that the user opened meanwhile; `trouble` is the reason why a step is not shown.
+    `astray`: name of the file open instead of the lesson's, or empty. `trouble`: why a step is not shown, or empty.
     """
 
     changed = Signal()
     """The step, its file, or its verdict changed."""
     wanted = Signal(object)
-    """Carries a `StepTarget` to show: a panel or a drawing; an unnamed drawing hides the drawings."""
+    """Carries a `StepTarget` to show, such as a panel or a drawing; a drawing without a name hides the drawings."""
     began = Signal(bool)
-    """Carries whether no other lesson was running."""
+    """A lesson was started. Carries True if no other lesson was running before."""
     left = Signal()
     shown_answer = Signal(object)
     """Carries the correct answer as `Given`, after *Show me*."""
@@ -76,7 +76,7 @@ class LessonPlayer(QObject):
     # --- going ---
 
     def start(self, lesson: Lesson, *, step: int = 0, trying: bool = False) -> None:
-        """Start a lesson; `trying` reloads it whenever its text changes, and saves no progress."""
+        """Start a lesson. With `trying`, it is a preview: `replace` can change its text, and no progress is saved."""
         before, selected, self._document = self._before, self._selected_before, self._session.document
         if self.lesson is None or self.astray:
             before, selected = self._open_now(), self._session.selection.span
@@ -88,7 +88,7 @@ class LessonPlayer(QObject):
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
     def replace(self, lesson: Lesson) -> None:
-        """Reload the text of a lesson in preview; generated files whose line is unchanged are kept."""
+        """Show the changed text of a lesson in preview; keep generated files that the new text describes as before."""
         before = self.lesson
         if before is None or not self.trying:
             return
@@ -265,7 +265,7 @@ class LessonPlayer(QObject):
     # --- the file ---
 
     def _fresh_at(self, lesson: Lesson, number: int) -> int | None:
-        """Return the index of the step that generated the file used at step `number`; None if that is the sample."""
+        """Return the index of the step that generated the file of step `number`; None if this step uses the sample."""
         return next((at for at in range(number, -1, -1) if lesson.steps[at].fresh is not None), None)
 
     def _place(self, lesson: Lesson, number: int) -> str | None:
@@ -356,7 +356,7 @@ class LessonPlayer(QObject):
             self.changed.emit()
 
     def _stage(self, lesson: Lesson, number: int, *, again: bool = False) -> None:
-        """Prepare a step in a job; `again`: its file was reopened with other bytes, and the selection is kept."""
+        """Prepare a step in a job. With `again`, its file was only reopened with other bytes: the selection is kept."""
         uri = self._session.request.uri
         known = self._keys.get(uri) or ("" if is_fresh(uri) else sample_key(lesson))
 

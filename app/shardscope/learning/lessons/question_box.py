@@ -29,7 +29,7 @@ from shardscope.widgets.layouts import discard, lay, made
 class QuestionBox(QWidget):
     given = Signal(object)
     picked = Signal(object)
-    """Carries the selected choice; *Check* judges it."""
+    """Carries the selected choice, before *Check* is pressed."""
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Banner of a sandbox: a line over the bytes, and a hatched frame around them."""
+"""Signs of a sandbox: a banner with buttons above the bytes view, and a hatched frame around the view."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FRAME = 5
 
 
 def press(button: QAbstractButton, action: QAction, text: str, tip: str = "") -> None:
-    """Let a button run an action: enabled with it, with its own text, and its own tooltip or the one of the action."""
+    """Let a button trigger an action and be enabled with it. An empty `tip` is replaced by the action's tooltip."""
 
     def follow() -> None:
         button.setEnabled(action.isEnabled())
@@ -110,7 +110,7 @@ class SandboxFrame(QWidget):
     def _update(self) -> None:
         if self._sandbox.on is self.isHidden():
             self.setVisible(self._sandbox.on)
-            # All events of the bytes pass the filter: it is installed while the frame is shown only.
+            # The filter gets all events of the bytes view: it is only installed while the frame is shown.
             if self._sandbox.on:
                 self._around.installEventFilter(self)
             else:

@@ -1,4 +1,4 @@
-"""Panel of the sandbox: bits of the selected byte, buttons that cut bytes, and the report."""
+"""Panel of the sandbox: bits of the selected byte, buttons that cut bytes, and a report on the effect of changes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_LINES = 200
-"""Maximum number of listed objects, and of findings per check; the rest is counted."""
+"""Maximum number of lines for objects with the same outcome, or for findings of one check; others are only counted."""
 
 _PLACE = int(Qt.ItemDataRole.UserRole)
 _KEY = _PLACE + 1

@@ -1,4 +1,4 @@
-"""Sandbox over the open file: changes in memory, their effect, and the actions. The file itself is never written."""
+"""Sandbox: changes of the open file in memory, their effect, and menu actions. The file itself is never written."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from shardscope.widgets.layouts import new_action
 from shardscope.widgets.plain_text import tip
 
 _KEPT = ("on", "changes", "undone", "impact", "error", "_expects", "_saved", "_was", "_member", "_there", "_asked")
-"""Names of the attributes that are stored per document."""
+"""Attributes of `Sandbox` that are stored with a document while another one is shown."""
 
 SOON_MILLISECONDS = 300
 """Pause in typing, in milliseconds, after which the file is reopened with the typed bytes."""
@@ -42,7 +42,7 @@ SOON_MILLISECONDS = 300
 
 class Sandbox(QObject):
     changed = Signal()
-    """The sandbox was switched on or off, or its changes changed."""
+    """The sandbox was switched on or off, or a change was made, undone or redone."""
     compared = Signal()
     reopening = Signal()
     reopened = Signal()
@@ -85,7 +85,7 @@ class Sandbox(QObject):
 
     @property
     def member(self) -> str:
-        """Name of the shard of the data set whose bytes are selected; empty where there is none."""
+        """Name of the shard whose bytes are selected in a data set; empty if there is none."""
         shard, span = self._session.shard, self._session.selection.span
         if not isinstance(shard, DataSet) or span is None:
             return ""
@@ -107,7 +107,7 @@ class Sandbox(QObject):
 
     @property
     def pending(self) -> tuple[Change, ...]:
-        """Overwritten bytes that the open file does not contain yet; empty after a cut, since offsets differ then."""
+        """Changes that the opened bytes do not contain yet; empty if a cut is among them, since offsets differ then."""
         there = self._there[0]
         pairs = zip(there, self.changes, strict=False)
         same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(there), len(self.changes)))
@@ -147,7 +147,7 @@ class Sandbox(QObject):
         self._session.open(request, select=Span("", span.start, span.stop) if stored else None)
 
     def _listen(self, listens: bool) -> None:
-        """Follow the selection only in a data set, where it decides which shard would be changed."""
+        """Connect to the selection, or disconnect: in a data set, it decides which shard the sandbox would change."""
         if listens != self._listens:
             self._listens = listens
             signal = self._session.selection_changed
@@ -260,7 +260,7 @@ class Sandbox(QObject):
                 self._saved = ()
             self.on = True
             if request.changes != self._asked:
-                # The sandbox was reopened from elsewhere, with its changes.
+                # Other code reopened the sandbox with its own changes, which replace those recorded here.
                 self._soon.stop()
                 self.changes, self.undone, self._expects = request.changes, (), request.expects
                 self._asked = request.changes
@@ -317,7 +317,7 @@ class Sandbox(QObject):
         self.changed.emit()
         self.compared.emit()
         if self.on and self.changes != self._there[0]:
-            # The last change was not opened.
+            # The opened bytes do not contain the last change yet.
             self._soon.start()
 
     # --- comparing ---
@@ -332,7 +332,7 @@ class Sandbox(QObject):
             job.cancel()
 
     def compare(self) -> None:
-        """Compare with the objects on disk; reads them first, with consent if many bytes must be fetched."""
+        """Compare the objects with those on disk. These are read first; the user is asked if they have many bytes."""
         self.impact, self.error = None, ""
         self.compared.emit()
         if self._was is None:
@@ -354,7 +354,7 @@ class Sandbox(QObject):
 
         def work(shard: Shard, job: Job) -> Impact:
             noted, keys = was, touched(was, shard)
-            if keys:  # not all of so many objects were recorded: record the changed ones now
+            if keys:  # of many objects, only some were recorded: record the changed ones now
                 with request.open(job.progress) as original:
                     noted = noting(was, original, keys)
             return compare(noted, shard, job.progress)
@@ -480,4 +480,4 @@ class SandboxActions(QObject):
             action.setToolTip(first)
         no_file = self.tr("Open one of the files of the folder first") if sandbox.member else why_not
         self.salvage.setEnabled(not no_file)
-        self.salvage.setToolTip(tip(no_file or self.tr("Works without an index, if the format allows it")))
+        self.salvage.setToolTip(tip(no_file or self.tr("Works with a damaged index, if the format allows it")))
