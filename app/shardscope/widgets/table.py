@@ -1,4 +1,4 @@
-"""Tables of declared columns: model, widths, view, context menu."""
+"""Tables whose columns are described by data: model, column widths, view and context menu."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 Roles = Qt.ItemDataRole
 
 THING_ROLE = int(Roles.UserRole)
-"""Item role of the entry of `things` in a row."""
+"""Item role under which the model returns the entry of `things` of a row."""
 
 Look = Callable[[QStyleOptionViewItem, theme.Palette, Any], object]
 """Changes text, colour or font of a cell before it is painted."""
@@ -79,7 +79,7 @@ class Column:
 
 
 class TableModel(QAbstractTableModel):
-    """Table with one entry of `things` per row."""
+    """Table model with one row per entry of `things`."""
 
     columns: Sequence[Column] = ()
     things: Any = ()
@@ -192,9 +192,9 @@ def share_width(
 
 
 class ColumnFitter(QObject):
-    """Sets the widths of the visible columns of a table, whose model has `columns` with title, `number`, `stretched`.
+    """Sets the widths of the visible columns of a table, whose model has `columns` like those of `TableModel`.
 
-    Widths set by the user are kept by title.
+    Widths set by the user are stored under the title of the column.
     """
 
     def __init__(self, table: QTableView, measure: Callable[[int], ColumnWidth]) -> None:
@@ -292,7 +292,7 @@ class RowTable(QTableView):
     """Table of the declared columns of a `TableModel`.
 
     Attributes:
-        choose: Called with the row that was selected, or that was clicked although it is selected.
+        choose: Called with the index of a row when it is selected or clicked.
         menu: Returns the context menu of a row.
     """
 
@@ -393,7 +393,7 @@ def context_menu(
 ) -> QMenu:
     """Return a menu that is deleted when it closes; None is a separator, False is left out.
 
-    With `report`, the last entry saves a picture of the parent; it gets a message and whether that failed.
+    With `report`, the last entry saves a picture of the parent; `report` gets a message and whether saving failed.
     """
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

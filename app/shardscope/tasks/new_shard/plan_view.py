@@ -1,4 +1,4 @@
-"""Plan of a new shard: size, contents and offsets of its files, as a strip and as a tree."""
+"""Plan of a new shard: objects, sizes and offsets of its files and their sections, as a strip and a tree."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ABOUT = "≈ "
 
 
 class PlanModel(QAbstractItemModel):
-    """Files of a plan with their sections; the internal id is 0 for a file, and 1 + file index for its sections."""
+    """Files of a plan with their sections. The internal id of a file is 0, of a section 1 + the index of its file."""
 
     def __init__(self, view: QWidget) -> None:
         super().__init__(view)
@@ -247,7 +247,7 @@ class PlanStrip(SectionStrip):
 
 _SWATCH = 15
 _NUMBER, _KINDS = 13, 26
-"""Column widths in digits: of a number, and of counts by kind."""
+"""Column widths in digits: for a number, and for numbers of objects per kind."""
 
 _MOST_SHARE = 10
 """Maximum ratio of overhead to content that is shown as a percentage."""

@@ -62,10 +62,10 @@ _NO_BRUSH = Qt.BrushStyle.NoBrush
 
 @dataclass
 class HexScene:
-    """Rows of the screen and what is painted over them; ranges are half-open, `caret` is -1 for none.
+    """Rows on the screen and everything painted over them. Ranges are half-open; `caret` is -1 in an empty source.
 
-    `frames` are the field at the caret, then its record; `record` is the one under the pointer. With `half`, the
-    second digit of the byte is typed next.
+    `frames` are the ranges of the field at the caret and of its record; `record` is that of the record under the
+    pointer. `half`: the first hex digit of the byte at the caret was typed, the second comes next.
     """
 
     rows: ScreenRows
@@ -109,7 +109,7 @@ _LETTERS = np.frombuffer(b" " + b"".join(FIELD_LETTERS[role].encode() for role i
 
 
 class _Face:
-    """Glyph indices of ASCII in a font; `rise` is the baseline below the top of a text, in whole device pixels."""
+    """Glyph indices of printable ASCII characters in a font; `rise` is the distance from the top to the baseline."""
 
     def __init__(self, font: QFont, grid: HexGrid) -> None:
         self.font = font
@@ -332,7 +332,7 @@ class _RowPainter:
                 self._cuts(painter, rows, scene.sandboxed)
 
     def _cuts(self, painter: QPainter, rows: ScreenRows, sandboxed: SandboxChanges) -> None:
-        """Mark where bytes were removed; at the end of the source, after the last byte."""
+        """Mark the offsets at which bytes were removed in a sandbox; at the end of the source, after the last byte."""
         grid, layout = self.grid, self.grid.layout
         painter.save()
         painter.setPen(Qt.PenStyle.NoPen)
@@ -445,7 +445,7 @@ def _within(cells: ByteCells, ranges: Sequence[Range]) -> Mask:
 
 
 def _tint(colours: NDArray[np.uint32], chosen: Mask, tint: QColor, alpha: float) -> None:
-    """Blend a colour over opaque ARGB pixels in place; zeros are not painted and stay."""
+    """Blend a colour over opaque ARGB pixels in place; pixels with value 0 are not painted and stay 0."""
     chosen = chosen & (colours > 0)
     under = colours[chosen]
     mixed = np.full(len(under), 255 << 24, np.uint32)
@@ -476,7 +476,7 @@ Paint = Callable[[QPainter, int, int], None]
 """Function that paints `count` rows, from row `first` of the screen, at the top of the device."""
 
 CellsOf = Callable[[int, int], ByteCells]
-"""Function that returns the cells of a number of rows from a first row."""
+"""Function of a first row and a number of rows; returns their cells."""
 
 
 class RowCanvas:
@@ -550,7 +550,7 @@ _FAINT = 0.55
 _FILL = 0.2
 """Opacity of highlights."""
 _AWAY = 60.0
-"""Length in pixels that an arrow continues beyond the screen."""
+"""Distance in pixels beyond the edge of the screen of the end of an arrow to a row that is not visible."""
 _HEAD = 7.0
 
 
@@ -611,7 +611,7 @@ class HexPainter:
             painter.translate(0, -line * self.grid.row)
 
     def _keys(self, scene: HexScene, scroll: float) -> list[Hashable]:
-        """Return the cache key of each line; they ignore the bytes, since their changes call `forget`."""
+        """Return a cache key per line. It does not depend on the bytes: when they change, `forget` is called."""
         layout, rows = self.grid.layout, scene.rows
         starts = [row * layout.width - layout.lead for row in rows.starts]
         keys: list[Hashable] = [(scroll, start, stop) for start, stop in pairwise(starts)]
