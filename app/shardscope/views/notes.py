@@ -114,7 +114,7 @@ class NoteModel(TableModel):
     def show_notes(self, notes: tuple[Note, ...], places: dict[Span, str]) -> None:
         self._places = places
         if notes == self._unsorted:
-            # The fields may have been named since.
+            # Names of fields may have been loaded since.
             self.sort(*self._order)
         else:
             self.show_things(notes)

@@ -37,7 +37,7 @@ LONGEST_PAUSE_SECONDS = 0.02
 
 
 class RequestColumns:
-    """Records as they ended, times in seconds; `rounds` from 1, of a cache hit that of the request before, or 0."""
+    """Requests by time of their end, in seconds. `rounds` numbers round trips from 1; a cache hit does not add one."""
 
     def __init__(self) -> None:
         self.records: list[Request] = []
@@ -105,7 +105,7 @@ AT_ONCE = 10_000
 
 
 class RequestLogModel(TableModel):
-    """Entries are indices into `records`."""
+    """Model whose entries are indices into `records`."""
 
     things: npt.NDArray[np.int64]
 
@@ -234,7 +234,7 @@ SECTIONS: Mapping[ReadPurpose, SectionRole] = {
     ReadPurpose.LISTING: SectionRole.METADATA,
     ReadPurpose.PROBE: SectionRole.UNKNOWN,
 }
-"""Section role that gives a purpose its colour; listings and probes read no section and get unused ones."""
+"""Section role whose colour marks a purpose. Listings and probes read no section; they have colours of other roles."""
 
 
 BAR = 6
@@ -412,7 +412,7 @@ class RequestLogPanel(QWidget):
             self._session.select_span(span, self)
 
     def span_of(self, record: Request) -> Span | None:
-        """Return the bytes that a request fetched; None if they are not of the open shard."""
+        """Return the bytes that a request fetched; None if it fetched none, or none of the open shard."""
         shard = self._session.shard
         if shard is None or record.start is None or record.stop is None or not record.bytes:
             return None

@@ -174,7 +174,7 @@ class HexState(QObject):
 
     `sections` are sorted without gaps, or empty; `highlights` and `arrows` include those in other sources. `path` are
     the nodes down to the field at the caret once it is loaded, `frames` the ranges of that field and of its record.
-    `selected` is False for a caret without selection. `beside` is the width in pixels reserved for names of fields.
+    `selected` is False for a caret without selection, `edits` None if read-only, `beside` the pixels kept for fields.
     """
 
     read_only = Signal()

@@ -92,7 +92,7 @@ def node_rows(node: Node, headline: str, raw: bytes | None) -> list[DetailRow]:
 # --- checksums ---
 
 SUMMED_AT_ONCE = 16 << 20
-"""Maximum size in bytes of a selection whose checksums are computed without a request."""
+"""Maximum size in bytes of a selection whose checksums are computed without a click, after the first click."""
 
 
 def checksums(source: Source, span: Span, progress: Progress) -> dict[str, str]:
@@ -211,7 +211,7 @@ _LATEST = int(datetime(2050, 1, 1, tzinfo=UTC).timestamp()) * 1000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One interpretation of bytes, in little-endian and big-endian order; `big` is None if the order does not matter."""
+    """One interpretation of bytes, in little-endian and big-endian order; `big` is None if both are the same."""
 
     name: str
     little: str

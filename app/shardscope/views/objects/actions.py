@@ -33,7 +33,7 @@ MOST_COPIED_ROWS = 100_000
 
 
 class ObjectActions(QObject):
-    """Actions on the selected rows; reading runs in jobs. The window connects `copy_files`."""
+    """Actions on the selected rows, which read objects in jobs. The window connects `copy_files` to a slot."""
 
     trace_requested = Signal(object)
 

@@ -64,10 +64,10 @@ class ObjectColumn:
     """Column of the object table.
 
     Attributes:
-        order: Name by which `object_rows` sorts.
-        values: Values of the rows of a page; numbers below 0 are unknown.
-        offset: Shown in the notation of offsets.
-        stretched: Takes the remaining width.
+        order: Name of the order in `object_rows` that sorts by this column.
+        values: Function that returns the values of a page of rows; negative numbers stand for unknown ones.
+        offset: Whether the values are offsets, which are shown in the notation chosen by the user.
+        stretched: Whether the column takes the remaining width.
     """
 
     name: str
@@ -142,12 +142,12 @@ class LoadedPage:
 
 
 PAGE = 32
-"""Number of rows loaded by one job; small, since the size of a remote row may cost a request."""
+"""Number of rows loaded by one job; small, since reading the size of a remote object may cost a request."""
 
 MOST_CACHED_PAGES = 512
 
 MAX_WAITING = 6
-"""Maximum number of pending pages; older ones are cancelled, since they left the screen."""
+"""Maximum number of pages being loaded; older ones have left the screen, so their jobs are cancelled."""
 
 MANY_PLACES = 200_000
 
@@ -157,7 +157,7 @@ STRUCK = (State.DELETED, State.TOMBSTONED)
 
 
 class ObjectModel(QAbstractTableModel):
-    """Rows of `Shard.objects`, all or those set by `set_rows`.
+    """Model of the object table: all rows of `Shard.objects`, or those set by `set_rows`.
 
     Qt counts rows and pixels in 32 bits, so one block of at most `set_most` rows is shown at a time.
     A *place* is an index into the shown order over all blocks, a *row* one into `Shard.objects`.

@@ -61,13 +61,13 @@ REMOTE = 1 << 16
 """Maximum number of bytes of a remote object that are read automatically."""
 
 MOST_TEXT = 1 << 18
-"""Number of bytes of a text that are read at first."""
+"""Number of bytes that are read at first from a local object larger than `WHOLE`."""
 
 LATE_MILLISECONDS = 120
 """Maximum milliseconds for which the previous object stays visible."""
 
 WHOLE = 64 << 20
-"""Maximum number of bytes read on request."""
+"""Maximum number of bytes of an object or of its part that are read, also by *Read all*."""
 
 _WIDE = 420
 """Width of the panel in pixels from which all buttons are shown."""
@@ -77,7 +77,7 @@ _WIDE = 420
 
 
 def preview_of(shard: Shard, ref: ObjectRef, limit: int | None, chosen: Mapping[str, str]) -> tuple[Preview, str]:
-    """Read and prepare an object; return it with the name of its view, empty if none can show it.
+    """Read an object and prepare its preview; return it with the name of its view, empty if no view can show it.
 
     `limit` is the number of bytes read, None for the default of each kind. `chosen` are the views chosen last, by kind.
     """

@@ -391,7 +391,7 @@ class TextView(ContentView):
         self._content = one = preview.content
         self._text, self._tokens = preview.prepared
         self._length = FIRST
-        # The language is named unless the kind of content says it.
+        # Show the language unless the kind of content already implies it.
         language = one.language if one.kind == "text" else ""
         encoding = one.encoding.upper().replace("UTF-8-SIG", "UTF-8 with BOM")
         self.about.set_text(" · ".join(filter(None, (language, encoding, plural(len(one.line_starts), "line")))))

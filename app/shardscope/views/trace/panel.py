@@ -62,7 +62,7 @@ _LOOKS = {
 
 
 class OutcomeBand(QWidget):
-    """Outcome of the lookup; faint while the field has another key."""
+    """Band with the outcome of the lookup; it is faint while the key field contains another key."""
 
     spoken_role = QAccessible.Role.Grouping
 
@@ -195,7 +195,7 @@ class TracePanel(QWidget):
         self._filled = ("", "")
         self.timer = made(QTimer(self), interval=STEP_MILLISECONDS, timeout=self._tick)
         self._speed = 1.0
-        # List, scroll range and cards are resized one after the other.
+        # Wait until list, scroll range and cards have been resized.
         self._settling = Debounce(self, self._reveal)
         self.previous_step = self._action(self.tr("Previous step"), "Ctrl+Up", lambda: self._go(-1))
         self.next_step = self._action(self.tr("Next step"), "Ctrl+Down", lambda: self._go(1))
@@ -262,7 +262,7 @@ class TracePanel(QWidget):
             word = walk.trace.ending.capitalize() if walk.trace.described else ""
             hint = self.tr(" One key starts with it: {0}.").format(shown(walk.begins)) if walk.begins else ""
             if self._session.lookup.open_question.hides_step(len(walk.trace.steps) - 1):
-                self.band.show_outcome(None)  # the outcome is part of the question
+                self.band.show_outcome(None)  # It would answer the open question.
             else:
                 self.band.show_outcome(outcome_of(walk.trace), verdict(walk.trace) + hint, word=word)
         else:
