@@ -78,7 +78,7 @@ class LoginChoice(QWidget):
         for field in self._keys:
             field.textEdited.connect(self._edited)
             field.textChanged.connect(lambda _: self.changed.emit())
-        about = plain_label(self.tr("Requests are not signed: for public data."), wrap=True, quiet=True)
+        about = plain_label(self.tr("For public data: requests are not signed."), wrap=True, quiet=True)
         about.setAlignment(Qt.AlignmentFlag.AlignTop)
         kinds = (
             (LoginKind.ANONYMOUS, self.tr("A&nonymous"), about),
@@ -163,7 +163,7 @@ def _page(parent: QWidget, *rows: tuple[str, QWidget]) -> QWidget:
 
 @dataclass(frozen=True, slots=True)
 class PermissionTest:
-    """Result of a test of `Read`, `Ranges` or `List`; `works` is None if it does not apply."""
+    """Result of testing one permission: `Read`, `Ranges` or `List`. `works` is None if the test does not apply."""
 
     what: str
     works: bool | None
@@ -293,7 +293,7 @@ class AddressDialog(TaskDialog):
         self.path_style.setChecked(options.addressing == "path")
         self.pays.setChecked(options.requester_pays)
 
-    # --- what is filled in ---
+    # --- values of the form ---
 
     @property
     def uri(self) -> str:

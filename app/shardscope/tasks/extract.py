@@ -38,7 +38,7 @@ from shardscope.widgets.layouts import grid_in, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 
 ASK = "ask"
-"""Policy for existing files that only the dialog has, besides those of `Conflict`."""
+"""Policy *Ask* for existing files, which only the dialog has, in addition to those of `Conflict`."""
 
 POLICIES = {
     ASK: "Ask",
@@ -91,7 +91,7 @@ class ExtractDialog(TaskDialog):
         self.where = FolderBox(folders, self.tr("Extract to"), characters=20)
         names = Option("folders", OptionType.FLAG, "A key such as a/b/c.txt becomes the file c.txt in the folder a/b")
         policy = Option("conflict", OptionType.CHOICE, "", default=ASK, choices=tuple(POLICIES))
-        unused = "Omits them from the manifest. They are never written as files."
+        unused = "Leaves unused slots out of the manifest. They are never written as files."
         self.parts = ChoiceField(Option("parts", OptionType.CHOICE, "", default=AS_USUAL))
         conflict = ChoiceField(policy, titles=POLICIES)
         self.conflict = conflict.box
@@ -114,7 +114,7 @@ class ExtractDialog(TaskDialog):
         form.add(self.tr("First files"), self.examples)
         self._rows = {self.parts: "parts", self.skip_unused: "unused", deleted: "deleted", self.warning: "deleted"}
 
-    # --- what is filled in ---
+    # --- values of the form ---
 
     @property
     def options(self) -> ExtractOptions:
@@ -326,7 +326,7 @@ class ExtractTask(QObject):
         return job
 
     def retry(self, result: Result) -> Job:
-        """Extract what `result` lacks, in the tab of its shard; a shard that was closed is opened again."""
+        """Extract the objects that `result` lacks, in the tab of its shard; a closed shard is opened again."""
         wanted = result.rest
         is_open = self.session.documents.show_shard(wanted.shard)
         return self.start(wanted if is_open else replace(wanted, afresh=True))

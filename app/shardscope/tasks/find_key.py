@@ -30,7 +30,7 @@ MOST_HITS = 10_000
 
 
 class KeyHitModel(TableModel):
-    """Files in which the key was found. Their names are shown relative to the searched folder, `top`."""
+    """Files with the key, and files that cannot be read. Names are shown relative to the searched folder, `top`."""
 
     things: list[KeyHit]
 
@@ -104,7 +104,7 @@ class FindKeyDialog(TaskDialog):
         self.refresh()
         self.resize(QSize(760, 460))
 
-    # --- what is filled in ---
+    # --- values of the form ---
 
     @property
     def searching(self) -> bool:

@@ -303,7 +303,7 @@ class FieldForm(QFormLayout):
         own: Mapping[str, OptionField] | None = None,
         without: Iterable[str] = (),
     ) -> None:
-        """Add a field per setting, except arguments, lists of keys and `without`; for those in `own`, that field."""
+        """Add a field per setting, if given that of `own`; none for arguments, lists of keys and names in `without`."""
         left_out, hand_made = frozenset(without), own or {}
         for name, one, default in settings_of(operation):
             if name in hand_made:
@@ -377,7 +377,7 @@ class FieldForm(QFormLayout):
                     field.set_value(field.option.value_of(text))
 
     def _with_letter(self, words: str) -> str:
-        """Return a label with `&` before its first letter that is no shortcut of another label of the form."""
+        """Return a label with `&` before its first letter that is neither in `reserved` nor a shortcut in the form."""
         if "&" in words or not words:
             return words
         labels = [self.itemAt(row, role) for row in range(self.rowCount()) for role in _ROLES]

@@ -83,7 +83,7 @@ class TaskDialog(QDialog):
         if self.of_file:
             session.closed.connect(self.close_with_file)
 
-    # --- for the action ---
+    # --- called by subclasses ---
 
     def lay_out(
         self,
@@ -141,7 +141,7 @@ class TaskDialog(QDialog):
         pool: Pool = Pool.CPU,
         priority: JobPriority = JobPriority.SCREEN,
     ) -> None:
-        """Run `work` in a job, then `take` its result. Closing the dialog or a newer check of the kind cancels it."""
+        """Run `work` in a job, then `take` its result. Closing the dialog or a new check of this kind cancels it."""
 
         def done(result: T, error: BaseException | None) -> None:
             if not alive(self.check) or self.is_closed:
@@ -171,7 +171,7 @@ class TaskDialog(QDialog):
     def refresh(self) -> None: ...
 
     def take_files(self, paths: Iterable[str]) -> None:
-        """Use the paths of local files that were dropped on the dialog; called only if `setAcceptDrops` was set."""
+        """Handle local files that were dropped on the dialog, which Qt allows only after `setAcceptDrops(True)`."""
 
     def close_with_file(self) -> None:
         if self.isVisible() or not self.session.documents.switching:

@@ -202,7 +202,7 @@ class NotesPanel(QWidget):
     def _enable_add(self) -> None:
         self.add_button.setEnabled(self._notes.can_change and self._session.selection.span is not None)
 
-    # --- what is done ---
+    # --- actions ---
 
     def ask(self) -> NoteDialog | None:
         span = self._session.selection.span

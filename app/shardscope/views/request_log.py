@@ -37,7 +37,7 @@ LONGEST_PAUSE_SECONDS = 0.02
 
 
 class RequestColumns:
-    """Requests by time of their end, in seconds. `rounds` numbers round trips from 1; a cache hit does not add one."""
+    """Requests in the order of their ends, with times in seconds. `rounds` counts from 1; a cache hit adds none."""
 
     def __init__(self) -> None:
         self.records: list[Request] = []
@@ -207,7 +207,7 @@ class RequestLogModel(TableModel):
             return f"{record.address}\n{self._place(number)}\nFrom the cache, without a request: {size}"
         error = f"\n{record.error}" if record.error else ""
         round_ = int(self.records.rounds[number])
-        times = f"{answer_text(record)} · {size} · {self._lasted(number)} · round {round_}"
+        times = f"{answer_text(record)} · {size} · {self._lasted(number)} · round trip {round_}"
         return f"{record.method} {record.address}\n{self._place(number)}\n{times}{error}"
 
 
@@ -220,7 +220,7 @@ def answer_text(record: Request) -> str:
         return "cache"
     if is_cancelled(record):
         return "■ cancelled"
-    text = str(record.status) if record.status else "no answer"
+    text = str(record.status) if record.status else "no response"
     again = f" ↻ {record.retry + 1}" if record.retry else ""
     return f"✖ {text}{again}" if record.error else f"{text}{again}"
 
@@ -405,7 +405,7 @@ class RequestLogPanel(QWidget):
         self.notes.setToolTip("\n".join(notes))
         self.notes.setVisible(bool(notes))
 
-    # --- what is chosen ---
+    # --- selection ---
 
     def _choose(self, row: int) -> None:
         if (span := self.span_of(self.model.record(row))) is not None:

@@ -1,4 +1,4 @@
-"""Signals delivered later: while a widget is visible, or once after a burst."""
+"""Delayed signals: delivered only while a widget is visible, or once after a burst of signals."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QWidget
 
 
 class WhileVisible(QObject):
-    """Calls a slot for a signal only while a widget is visible; when it is shown, for the last signal it missed.
+    """Delivers a signal to a slot while a widget is visible; when the widget is shown, delivers the last missed one.
 
-    A selection with the widget as `origin`, made by the widget itself, is not delivered unless `own` is True.
+    A selection made by the widget itself (its `origin` is the widget) is not delivered, unless `own` is True.
     """
 
     def __init__(

@@ -57,7 +57,7 @@ class DetailRow:
         copied: Text to copy instead of `text`, if that is shortened.
         tone: Name of a colour of `theme.Palette`.
         size: Font size in pixels at 100 %; 0 for the font size of the page.
-        share: Draws a bar: role of the section whose colour it has (None: accent), and filled fraction, 0 to 1.
+        share: For a bar below the row: section role that gives its colour (None: accent), filled fraction (0 to 1).
     """
 
     name: str

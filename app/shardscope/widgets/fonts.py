@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 from shardcore.teaching import resource_paths
 
 SMALL = 11
-"""Font size in pixels of units, role letters and captions."""
+"""Font size in pixels of units, letters of field roles, and captions."""
 
 NORMAL = 13
 """Font size in pixels of all other texts, including the bytes."""

@@ -13,7 +13,7 @@ _WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_PageUp, Qt.
 
 
 def select_current(view: QAbstractItemView, event: QEvent) -> bool:
-    """If an arrow or page key finds no row selected, select the current row, not the next; return whether it did."""
+    """If no row is selected, let an arrow or page key select the current row, not another; return whether it did."""
     if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress or event.key() not in _WALK:
         return False
     chosen, index = view.selectionModel(), view.currentIndex()

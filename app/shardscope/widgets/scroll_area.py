@@ -11,7 +11,7 @@ from shardscope.widgets.layouts import made
 class ScrollArea(QScrollArea):
     """Vertical scroll area; while it handles a resize of its content, it ignores further ones.
 
-    If text fits without the scroll bar but not beside it, Qt would add and remove the bar until the stack overflows.
+    Otherwise, for text that fits only without the scroll bar, Qt adds and removes the bar until the stack overflows.
     """
 
     _resizing = False

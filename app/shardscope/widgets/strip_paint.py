@@ -34,7 +34,7 @@ class StripScale:
     """Maps offsets to pixels and back. Sections have widths proportional to their sizes, but at least `LEAST` pixels.
 
     `sections` are sorted without gaps, `edges` are their borders in pixels. `breaks` are the indices of sections
-    with over 1.5 times as many or as few bytes per pixel as their left neighbour.
+    whose bytes per pixel differ from those of their left neighbour by a factor of more than 1.5.
     """
 
     def __init__(self, size: int, sections: Sequence[Section], width: float, *, schematic: bool = False) -> None:
@@ -80,7 +80,7 @@ class StripScale:
 
 
 class SectionStrip(QWidget):
-    """Widget with a strip and labels. In pixels: default width (`natural`), margins beside, above and below."""
+    """Widget with a strip and labels. `natural` is its default width, the other numbers are margins, in pixels."""
 
     natural, beside, above, below = 320, 0.0, 0.0, 0.0
 
@@ -107,7 +107,7 @@ class SectionStrip(QWidget):
 
 
 def widths_to_scale(sizes: Sequence[int], width: float, least: float = LEAST) -> list[float]:
-    """Return widths proportional to `sizes`; they add up to `width`, and each is at least `least` if all can be."""
+    """Return widths proportional to `sizes` that add up to `width`; each is at least `least` if that is possible."""
     least = min(least, width / len(sizes))
     small: set[int] = set()
     while True:

@@ -45,10 +45,10 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 Roles = Qt.ItemDataRole
 
 THING_ROLE = int(Roles.UserRole)
-"""Item role under which the model returns the entry of `things` of a row."""
+"""Item role for which a model returns the entry of a row in `things`."""
 
 Look = Callable[[QStyleOptionViewItem, theme.Palette, Any], object]
-"""Changes text, colour or font of a cell before it is painted."""
+"""Function that changes text, colour or font of a cell before it is painted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,7 @@ class RowTable(QTableView):
 
     Attributes:
         choose: Called with the index of a row when it is selected or clicked.
-        menu: Returns the context menu of a row.
+        menu: Function that returns the context menu of a row.
     """
 
     def __init__(
@@ -391,7 +391,7 @@ def list_rows(table: QTableView, name: str, spoken: str, row: int, **properties:
 def context_menu(
     parent: QWidget, entries: Iterable[Entry], picture: str = "", report: Callable[[str, bool], object] | None = None
 ) -> QMenu:
-    """Return a menu that is deleted when it closes; None is a separator, False is left out.
+    """Return a menu that is deleted when it closes. An entry None adds a separator, an entry False adds nothing.
 
     With `report`, the last entry saves a picture of the parent; `report` gets a message and whether saving failed.
     """

@@ -219,7 +219,7 @@ def decoded(part: float) -> float:
 
 
 NAMES = ("light", "dark", "light-safe", "dark-safe", "dark-room")
-"""Palettes: `-safe` ones are for colour-blind users, `dark-room` is for a projector."""
+"""Names of the palettes: `-safe` ones are for colour-blind users, `dark-room` is for a projector."""
 
 _applied: list[Palette] = []
 """Palette of the application; empty before `apply`."""
@@ -266,7 +266,7 @@ HATCHES: Mapping[SectionRole, Qt.BrushStyle] = {
 }
 
 HATCHED = (SectionRole.PADDING, SectionRole.TRAILING, SectionRole.UNKNOWN)
-"""Sections that are hatched in all palettes. Other sections are hatched only in `-safe` palettes, on strips."""
+"""Sections that are hatched in all palettes. Others are hatched only in `-safe` palettes, and not behind bytes."""
 
 
 UNDERLINED: Mapping[FieldRole, tuple[float, ...]] = {

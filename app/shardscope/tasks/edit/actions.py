@@ -63,7 +63,7 @@ class EditActions(QObject):
         possible = not switch.edit_permission.why_not
         self.allow.setEnabled(possible)
         self.allow.setChecked(switch.allowed)
-        safe = self.tr("Turned off whenever a file is opened, against accidental changes")
+        safe = self.tr("Off whenever a file is opened, to prevent accidental changes")
         words = safe if possible else switch.edit_permission.why_not
         self.allow.setToolTip(tip(words))
         for verb, action in self._of:

@@ -22,10 +22,10 @@ from shardcore.writing.undo import apply, finish, interrupted_edit, kept_text, p
 from shardscope.session.byte_marks import Proposed, ProposedRange
 
 SHOWN = 64
-"""Maximum number of old and new bytes per row."""
+"""Maximum number of old bytes, and of new bytes, in a row of the preview."""
 
 KEPT = 1 << 20
-"""Maximum number of new bytes that a preview keeps in memory, of changes whose bytes are computed in pieces."""
+"""Maximum number of new bytes that a preview keeps in memory for changes whose bytes are computed in pieces."""
 
 MOST_LINES = 2_000
 """Maximum number of lines compared one by one; larger texts are shown as one changed range."""
@@ -134,7 +134,7 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
         found = [(start, typed.read(start, stop), source.read(start, stop)) for start, stop in typed.new_ranges]
         new = tuple(FileChange(start, data, "typed") for start, data, old in found if data != old)
         if not new:
-            raise UsageError("the typed bytes are the same as the file's")
+            raise UsageError("the typed bytes are the same as those in the file")
         edit = edit_of(source, f"overwrite {plural(sum(one.size for one in new), 'byte')}", new)
     return replace(_of_edit_with_undo(edit), again=lambda shard: propose_bytes(shard, changes))
 
@@ -149,7 +149,7 @@ def propose_undo(shard: Shard) -> Proposal:
 
 
 def put_back(path: Path, left: str, progress: Progress = no_progress) -> None:
-    """Undo the last edit, or finish one without undo file; an error if the file identity is not `left` (empty: any)."""
+    """Undo the last edit, or finish an interrupted one without undo file. `left` is the expected identity, or empty."""
     with _uncancellable(progress) as report, locked(path):
         if left:
             with FileSource(path) as source:

@@ -26,7 +26,7 @@ LOOKING = "Checking whether the file can be changed …"
 
 
 class EditSwitch(QObject):
-    """Whether the open file may be changed. `interrupted(path, journal)` reports an edit that was not completed."""
+    """Permission to change the open file. `interrupted(path, journal)` reports an edit that was not completed."""
 
     changed = Signal()
     interrupted = Signal(object, object)
@@ -170,7 +170,7 @@ def _why_not(shard: Shard, uri: str, verbs: tuple[Verb, ...], kept: Collection[P
     if folder is not None:
         return _no_permission(None, folder.path)
     if not isinstance(shard.source, FileSource):
-        return "It is part of another file: save it as a file and open that"
+        return "This content is part of another file: save it as a file and open that"
     path = shard.source.path
     if any(path.absolute().is_relative_to(one) for one in kept):
         return "Samples cannot be changed: copy the file and open the copy"

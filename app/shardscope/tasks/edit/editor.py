@@ -102,7 +102,7 @@ NARROW_SHEET = 540
 LEAST = 400
 """Minimum width of the table in pixels."""
 LEAST_ROWS = 90
-"""Minimum height of the table in pixels; below, the whole dialog scrolls."""
+"""Minimum height of the table in pixels; if there is less room, the whole dialog scrolls."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class EditDialog(TaskDialog):
             self.model.short = short
             self.model.layoutChanged.emit()
 
-    # --- what is filled in ---
+    # --- values of the form ---
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -365,7 +365,7 @@ class Editor(Task):
     def ask_undo(self) -> EditDialog | None:
         if self._session.shard is None:
             return None
-        help_ = self.tr("Restore the bytes that it changed. The undo file is removed.")
+        help_ = self.tr("Restore the bytes that the edit changed. The undo file is removed.")
         return self._show(EditTask(self.tr("Undo the last edit"), help_, lambda shard, *_: propose_undo(shard)))
 
     # --- undo and redo ---
@@ -491,7 +491,7 @@ class Editor(Task):
         uri: str = "",
         changed: Callable[[], object] | None = None,
     ) -> Job:
-        """Change the file in a lasting job, then reopen it. `stops`: if the job is cancelled, the file is unchanged."""
+        """Change the file in a lasting job, then reopen it. `stops`: a cancelled job leaves the file unchanged."""
         session, shard, name = self._session, self._session.shard, Path(uri or self._session.uri).name
         session.watch.hold(held=True)
 

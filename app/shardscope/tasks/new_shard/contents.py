@@ -225,7 +225,7 @@ class ContentsView(QWidget):
                 ("addFiles", "Add &files…", "Files to pack, or a manifest", self._ask_files),
                 ("addFolder", "Add f&older…", "A folder, with its subfolders", self._ask_folder),
                 ("removeInputs", "&Remove", "Remove the selected inputs from the list", self.take_away),
-                ("useManifest", "Use its &manifest", "Keys and metadata recorded when extracting", self.use_manifests),
+                ("useManifest", "Use its &manifest", "Take keys and metadata from the manifest", self.use_manifests),
             )
         ]
         *_, self.remove, self.use = buttons

@@ -226,7 +226,7 @@ class NewShardDialog(TaskDialog):
     def minimumSizeHint(self) -> QSize:
         return QSize(420, 300)
 
-    # --- what is filled in ---
+    # --- values of the form ---
 
     @property
     def target(self) -> NewShardTarget | None:
@@ -375,7 +375,7 @@ class NewShardDialog(TaskDialog):
         self.check(work, take, kind="target", pool=Pool.IO)
 
     def preview(self, *, unread: bool = True) -> None:
-        """Compute the plan. With `unread`, estimate it; if there is little to read, then compute it exactly."""
+        """Compute the plan. With `unread`, estimate it from sizes, then compute it exactly if this reads little."""
         work = self.work
         if work is None:
             return
@@ -602,7 +602,7 @@ def pack_keys_text(writes: Writes) -> str:
         case KeyRule.OWN:
             return f"The key is the file name without extension ({writes.key_form}), or given by a manifest."
         case _:
-            return "The format has no keys. If a manifest gives some, they are recorded in a manifest beside the shard."
+            return "The format has no keys. Keys from a manifest are recorded in a manifest beside the shard."
 
 
 MAX_LISTED = 200

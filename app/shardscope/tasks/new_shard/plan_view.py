@@ -81,7 +81,7 @@ class PlanModel(QAbstractItemModel):
     def section(self, index: Index) -> Section | None:
         return self.files[index.internalId() - 1].sections[index.row()] if index.internalId() else None
 
-    # --- what Qt asks ---
+    # --- overrides of Qt ---
 
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
         if not self.hasIndex(row, column, parent):
@@ -305,7 +305,7 @@ class PlanView(QWidget):
         tree.setMinimumHeight(_ROWS * row + 12)
         tree.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
-    # --- what it is reported ---
+    # --- called by the dialog ---
 
     def show_none(self, why: str) -> None:
         self.planned = None
@@ -342,7 +342,7 @@ class PlanView(QWidget):
         else:
             self.strip.show_file(None)
 
-    # --- inside ---
+    # --- internal ---
 
     def _say(self, words: str, *, plan: bool = False) -> None:
         self.summary.set_text(words)
@@ -369,7 +369,7 @@ def headline_text(plan: Plan, name: str) -> str:
 
 
 def summary_text(planned: Planned) -> str:
-    """Return `41 objects · 12,345 bytes of content · 1,234 bytes of overhead (10.0 %)`."""
+    """Return a text such as `41 objects · 12,345 bytes of content · 1,234 bytes of overhead (10.0 %)`."""
     plan = planned.plan
     about = "" if plan.exact else ABOUT
     parts = [plural(planned.objects, "object"), f"{plural(plan.content, 'byte')} of content"]

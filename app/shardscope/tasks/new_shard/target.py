@@ -109,7 +109,7 @@ def _shards_in(folder: str, members: tuple[str, ...]) -> int:
 WRONG = {
     TargetStatus.NOT_A_FILE: "This is a folder: choose “Folder of files”, or another name.",
     TargetStatus.NOT_A_FOLDER: "This is a file: choose “One file”, or another name.",
-    TargetStatus.NO_PLACE: "The folder does not exist: choose another place.",
+    TargetStatus.NO_PLACE: "The folder does not exist: choose another folder.",
     TargetStatus.INPUT: "This is the input: choose another name.",
 }
 

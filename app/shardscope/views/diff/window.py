@@ -80,7 +80,7 @@ VALUES: tuple[Callable[[ComparedPair], NDArray[np.integer]], ...] = (
 
 
 class DiffObjectModel(TableModel):
-    """Model whose entries are object numbers. `wanted` requests the keys of a page, `resorted` entries in `order`."""
+    """Model whose entries are indices of compared objects. `wanted` requests keys, `resorted` entries in `order`."""
 
     things: I64 = np.zeros(0, np.int64)
     sortable = True
@@ -367,7 +367,7 @@ class DiffWindow(QDialog):
         ):
             signal.connect(slot)
 
-    # --- what was found ---
+    # --- result ---
 
     def _take(self, compared: ComparedPair) -> None:
         self.compared = compared

@@ -188,7 +188,7 @@ class AddressBar(QWidget):
         self.field.clear()
 
     def show_place(self, offset: int | None) -> None:
-        """Show the current offset (None: no selection), unless the entry has the same meaning or is being edited."""
+        """Show the current offset (None: no selection), unless the field already means it or is being edited."""
         self._place = offset
         if not self.field.hasFocus():
             self._show_present()
@@ -236,7 +236,7 @@ class AddressBar(QWidget):
                 self._hide_preview()
         return super().eventFilter(watched, event)
 
-    # --- what is offered ---
+    # --- suggestions ---
 
     def _list_is_open(self) -> bool:
         return self.list.isVisible()

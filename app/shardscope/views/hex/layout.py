@@ -32,7 +32,7 @@ MAX_WIDTH = 1024
 
 @dataclass(frozen=True)
 class HexLayout:
-    """Division of a source into rows: one starts at each offset where `(offset + lead) % width` is 0.
+    """Division of a source into rows: a row starts at each offset where `(offset + lead) % width` is 0.
 
     The first row has `lead` blank cells, so that rows can align to records at any offset.
     """
@@ -43,7 +43,7 @@ class HexLayout:
 
     def __post_init__(self) -> None:
         if not 1 <= self.width <= MAX_WIDTH or not 0 <= self.lead < self.width:
-            raise ValueError(f"no layout: width {self.width}, lead {self.lead}")
+            raise ValueError(f"width {self.width} is not 1 to {MAX_WIDTH}, or lead {self.lead} not below it")
 
     @staticmethod
     def aligned(size: int, width: int, origin: int) -> HexLayout:
@@ -148,7 +148,7 @@ NO_RUN = -(1 << 40)
 """`ByteCells.before` if the run is unknown: farther away than any row is wide."""
 
 SHADES = 2 * len(FieldRole)
-"""Number of shades per section: one per field role and parity."""
+"""Number of values of `ByteCells.shade` per section: one for each field role and parity."""
 
 
 class CellState(IntEnum):
@@ -176,7 +176,7 @@ class ByteCells:
         data: The bytes; 0 where they are not loaded.
         state: `CellState`.
         shade: Section index * `SHADES` + field role * 2 + parity.
-        begins: `FieldRole` + 1 where a run begins, else 0.
+        begins: `FieldRole` + 1 at the first byte of a run (bytes of one field), else 0.
         before: Start of the run of the byte before the first cell, relative to that cell; `NO_RUN` if unknown.
     """
 
@@ -305,7 +305,7 @@ def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[
 
 
 def run_at(pages: PageCache, name: str, offset: int) -> Range | None:
-    """Return the range of the run that contains a byte, as far as adjacent pages are loaded; None if it is not."""
+    """Return the range of the run that contains a byte, within adjacent loaded pages; None if it is not loaded."""
     found = _run_in(pages.get(name, offset // PAGE), offset)
     if found is None:
         return None
@@ -341,7 +341,7 @@ CHUNK = 4 * 1024 * 1024
 """Number of bytes compared between two checks for cancellation."""
 
 KEPT = 128
-"""Maximum number of pages whose folds are cached, and of measured folds."""
+"""Maximum number of pages whose folds are cached, and of folds whose real ends are cached."""
 
 
 def fold_text(rows: int, value: int, *, more: bool = False, hits: int = 0) -> str:
@@ -735,7 +735,7 @@ class RowRule:
     shrinks: bool = False
 
     def grid(self, make: Callable[[HexLayout, bool], HexGrid], size: int, room: float, beside: float = 0) -> HexGrid:
-        """Return the geometry for `room` pixels; the margins shrink first if `beside` pixels then remain.
+        """Return the geometry for a width of `room` pixels. Margins shrink first, if `beside` pixels then remain free.
 
         `make` returns the geometry of a layout, with narrow margins if its second argument is True.
         """

@@ -56,7 +56,7 @@ _PARTLY = 0.4
 _MOST_MARKS = 5000
 _LONGEST_NOTE = 160
 _SHORT = 14
-"""Maximum number of characters of a section name in a drawing with arcs."""
+"""Maximum number of characters of a section name while arrows are shown above the strip."""
 _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 

@@ -209,7 +209,7 @@ class _RowPainter:
         self._brushes: dict[int, QBrush] = {}
 
     def paint(self, painter: QPainter, scene: HexScene, cells: ByteCells, width: float, scroll: float) -> None:
-        """Paint consecutive rows, or one fold with the cells of its first row, below the height of the header."""
+        """Paint consecutive rows below the header, or one fold, whose `cells` are those of its first row."""
         top = self.grid.header
         painter.fillRect(QRectF(0, top, width, scene.rows.lines * self.grid.row), self.palette.base)
         painter.translate(-scroll, 0)
@@ -415,7 +415,7 @@ def paint_gutter(painter: QPainter, grid: HexGrid, palette: Palette, top: float,
 
 
 def _stretches(values: NDArray[Any]) -> Iterable[tuple[int, int, int, int]]:
-    """Return `(row, first cell, stop, value)` of equal neighbours in each row; zeros are omitted."""
+    """Return `(row, first cell, stop, value)` for each range of equal values in a row, except zeros."""
     changes = np.ones(values.shape, np.bool_)
     changes[:, 1:] = values[:, 1:] != values[:, :-1]
     rows, places = np.nonzero(changes)
@@ -427,7 +427,7 @@ def _stretches(values: NDArray[Any]) -> Iterable[tuple[int, int, int, int]]:
 
 
 def _blocks(values: NDArray[Any]) -> list[tuple[Block, int]]:
-    """Return blocks of equal values; equal stretches of adjacent rows are merged, zeros are omitted."""
+    """Return blocks of equal values, except zeros; equal ranges of adjacent rows are merged."""
     found: list[tuple[Block, int]] = []
     for row, cell, stop, value in _stretches(values):
         if found and found[-1][1] == value and found[-1][0][1:] == (row, cell, stop):
@@ -470,7 +470,7 @@ def shade_tables(name: str) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     return plain.ravel(), selected.ravel()
 
 
-# --- all of the view ---
+# --- the whole view ---
 
 Paint = Callable[[QPainter, int, int], None]
 """Function that paints `count` rows, from row `first` of the screen, at the top of the device."""
@@ -550,7 +550,7 @@ _FAINT = 0.55
 _FILL = 0.2
 """Opacity of highlights."""
 _AWAY = 60.0
-"""Distance in pixels beyond the edge of the screen of the end of an arrow to a row that is not visible."""
+"""Arrows to rows above or below the screen end this many pixels beyond its edge."""
 _HEAD = 7.0
 
 
@@ -626,7 +626,7 @@ class HexPainter:
                     keys[line] = keys[line], kind, inside
         return keys
 
-    # --- over the rows ---
+    # --- overlays ---
 
     def _current_row(self, painter: QPainter, scene: HexScene) -> None:
         grid, layout = self.grid, self.grid.layout

@@ -270,7 +270,7 @@ class SearchBar(QWidget):
                 return True
         return super().eventFilter(watched, event)
 
-    # --- what was searched before ---
+    # --- search history ---
 
     def _entry(self) -> Entry:
         return self.kind.currentText(), self.field.text()

@@ -99,7 +99,7 @@ class RowScroller:
         self._to(self._lines_away(sign * int(whole)))
 
     def show(self, row: int, *, centre: bool = False) -> None:
-        """Scroll to show a row, as little as possible; with `centre`, to a third below the top of the screen."""
+        """Scroll as little as possible to show a row; with `centre`, show it a third of the screen below the top."""
         if self.top <= row < self._away(self.top, self.visible):
             return
         above = self.visible // 3 if centre else 0 if row < self.top else self.visible - 1
@@ -242,7 +242,7 @@ class HexState(QObject):
         pages.changed.connect(self._page_changed)
         pages.cleared.connect(self._look_otherwise)
 
-    # --- what is on the screen, computed once until it scrolls or changes ---
+    # --- visible rows, cached until they scroll or change ---
 
     @property
     def selection(self) -> HexSelection:

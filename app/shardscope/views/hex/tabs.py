@@ -191,7 +191,7 @@ class DrawingPlace(QObject):
         session.lookup.walk_changed.connect(self._walk_changed)
         session.lookup.step_changed.connect(self._step_changed)
 
-    # --- what there is to see ---
+    # --- available drawings ---
 
     @property
     def sketches(self) -> tuple[Sketch, ...]:

@@ -92,7 +92,7 @@ def node_rows(node: Node, headline: str, raw: bytes | None) -> list[DetailRow]:
 # --- checksums ---
 
 SUMMED_AT_ONCE = 16 << 20
-"""Maximum size in bytes of a selection whose checksums are computed without a click, after the first click."""
+"""Maximum size in bytes of a selection whose checksums are computed without a click, once the user requested any."""
 
 
 def checksums(source: Source, span: Span, progress: Progress) -> dict[str, str]:

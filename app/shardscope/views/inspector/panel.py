@@ -416,7 +416,7 @@ class Inspector(ScrollArea):
     # --- checksums ---
 
     def _sum_rows(self, span: Span) -> list[DetailRow]:
-        """Return the checksums of the selection; after the first request, small selections are summed without one."""
+        """Return rows for the checksums of the selection; after the first request, small ones are computed at once."""
         if self._sums is None or self._sums[0] != span:
             if not self._sums_wanted or span.size > SUMMED_AT_ONCE:
                 return [DetailRow("checksums", self.tr("→ compute"), link=Command.CHECKSUMS)]

@@ -167,7 +167,7 @@ class ObjectActions(QObject):
                     sound += 1
                 except ShardError as error:
                     if ends_reading(error):
-                        error.message = f"{plural(sound, 'object')} readable before: {error.message}"
+                        error.message = f"{plural(sound, 'object')} readable, then: {error.message}"
                         raise
                     wrong.append((row, error))
             return sound, wrong, last

@@ -89,7 +89,7 @@ class DragOut(QObject):
         session.closed.connect(self._forget)
         session.jobs.submit(lambda _: self._folders.remove_stale(), priority=JobPriority.SCAN, lasting=True)
 
-    # --- what others call ---
+    # --- called from outside ---
 
     def copy_files(self) -> None:
         def take(prepared: Prepared) -> None:

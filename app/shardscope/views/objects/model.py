@@ -224,7 +224,7 @@ class ObjectModel(QAbstractTableModel):
         self.set_rows(self.order, number)
 
     def set_rows(self, rows: NDArray[np.integer] | None, block: int = 0) -> None:
-        """Show a block of these rows in this order; None for all rows in the order of the format."""
+        """Show block number `block` of these rows, in this order; None for all rows in the order of the format."""
         self.beginResetModel()
         self._round += 1
         for job in self._asked.values():
@@ -244,7 +244,7 @@ class ObjectModel(QAbstractTableModel):
         return self.order is not None and len(self.order) > MANY_PLACES
 
     def place_of(self, row: int) -> int | None:
-        """Return the index of a row in the shown order; None if it is not shown. O(n) after `set_rows`."""
+        """Return the index of a row in the shown order; None if it is not shown. Takes O(n) after `set_rows`."""
         if self.order is None:
             return row if 0 <= row < self.total else None
         return place_in(self.order, row)
@@ -340,7 +340,7 @@ class ObjectModel(QAbstractTableModel):
         known = {"row": f"{self._row_at(at):,}", "key": key}
         return RowTexts([known.get(column.name, "…") for column in self.columns], None, -1)
 
-    # --- what Qt asks ---
+    # --- overrides of Qt ---
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else max(min(self._most, self.total - self._first), 0)

@@ -105,7 +105,7 @@ class FilterField(QLineEdit):
                 "Conditions separated by spaces; all must match.\n"
                 "• a key or any part of one; a pattern with * and ?, as 0f3* for a prefix; "
                 "key:… for a key that looks like a condition\n"
-                "• a size in bytes: >4K  <=1M  =520  10..200   or of stored bytes: stored:10..200\n"
+                "• a size in bytes: >4K  <=1M  =520  10..200   or a stored size: stored:10..200\n"
                 "• rows by their numbers: row:12  row:10..20\n"
                 "• state:live,unused   kind:chunk   codec:lz4   a minus excludes: -state:unused\n"
                 "Drop a file here to search for it in this shard: by its SHA-256, its name, then its content."

@@ -69,7 +69,7 @@ _TONES = {
 
 @dataclass(frozen=True, slots=True)
 class _PaintedRow:
-    """Elided texts of the visible columns, and their offsets in pixels; `size` is -1 if unknown."""
+    """Elided texts of the visible columns, and their left edges in pixels; `size` is -1 if unknown."""
 
     texts: list[str]
     lefts: list[float]
@@ -396,7 +396,7 @@ class ObjectTable(QTableView):
         return done
 
     def _choose(self) -> None:
-        """Emit one of the selected rows: the current row if selected, else the row already shown, else the first."""
+        """Emit `rows_chosen` with a selected row: the current one, else the one shown before, else the first."""
         chosen = self.selectionModel()
         if self._following or not chosen.hasSelection():
             return

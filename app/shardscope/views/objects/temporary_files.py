@@ -92,7 +92,7 @@ class DragFolders:
                 weakref.finalize(self, shutil.rmtree, self._root, True)
             return Path(tempfile.mkdtemp(prefix="files-", dir=self._root))
         except OSError as error:
-            raise SourceError(f"cannot make a temporary folder: {error.strerror}") from error
+            raise SourceError(f"cannot create a temporary folder: {error.strerror}") from error
 
     def remove(self) -> None:
         if self._root is not None:

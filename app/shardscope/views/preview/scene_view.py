@@ -48,7 +48,7 @@ from shardscope.widgets.keyboard import ARROWS
 from shardscope.widgets.layouts import lay, made
 
 BUDGET = 0.016
-"""Seconds per frame while the scene turns."""
+"""Target time per frame in seconds while the scene turns."""
 
 SETTLE_MILLISECONDS = 120
 """Milliseconds without movement after which the scene is drawn in full resolution."""

@@ -44,7 +44,7 @@ FIRST = 1 << 18
 """Number of characters shown at first."""
 
 MOST = 1 << 22
-"""Maximum number of characters shown on request."""
+"""Maximum number of characters shown after *Show all*."""
 
 MOST_LINE = 10_000
 """Maximum number of characters of a line; Qt lays out longer lines slowly."""
@@ -79,7 +79,7 @@ def qt_position(text: str) -> Callable[[int], int]:
 
 
 def tokens_of(text: str, language: str) -> list[Token]:
-    """Return the coloured tokens of a text in Qt positions, found by Pygments."""
+    """Return the tokens found by Pygments in a text that have a colour; they contain Qt positions."""
     from pygments.lexers import find_lexer_class
 
     lexer = find_lexer_class(language) if language else None

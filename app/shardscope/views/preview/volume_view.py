@@ -50,7 +50,7 @@ _HATCHES = {
 }
 
 HUES = (255, 60, 165, 315, 15, 108, 210, 285)
-"""Hues of shards in degrees; they repeat."""
+"""Hues of the shards in degrees, used again if there are more shards."""
 
 LEAST_EDGE = 4.0
 """Minimum edge length, in screen pixels, of chunks whose borders are drawn."""

@@ -465,7 +465,7 @@ class StructureTree(QTreeView):
         self._expanded[1].clear()
         self._expand_root()
 
-    # --- opening, and what stays expanded ---
+    # --- opening, and nodes that stay expanded ---
 
     def _opened(self, _: object) -> None:
         self._stay()
@@ -560,7 +560,7 @@ class StructureTree(QTreeView):
         self._following = False
 
     def _bring_in(self, height: int) -> bool:
-        """Scroll to the current row if it is partly visible; return whether its middle was within `height`."""
+        """Scroll to the current row if it is partly visible; return whether its middle is within `height` pixels."""
         row = self.visualRect(self.currentIndex())
         seen = row.isValid() and 0 <= row.center().y() < height
         if seen and (row.top() < 0 or row.bottom() >= self.viewport().height()):
