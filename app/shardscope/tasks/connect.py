@@ -192,7 +192,7 @@ def probe(uri: str, options: RemoteOptions | None) -> list[PermissionTest]:
 
 
 def _listing(folder: Folder | None) -> PermissionTest:
-    # Imported late, as below.
+    # Imported late, as in `profiles`.
     from shardcore.sources.remote.source import RemoteFolder
 
     if not isinstance(folder, RemoteFolder) or not folder.listable:

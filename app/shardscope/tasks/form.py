@@ -92,7 +92,7 @@ class OptionField(QWidget):
         self.setAccessibleDescription(wrong or self.option.help)
 
     def explain(self) -> None:
-        # Below the field; an error takes its place.
+        # The help is below the field; an error replaces it.
         about = self._about = small_label(self.option.help, f"about_{self.option.name}")
         theme.write_in(about, "muted")
         keep_room(about)

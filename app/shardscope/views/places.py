@@ -98,7 +98,7 @@ class MemberPlaces(Sequence[PlaceEntry]):
 
 
 class PlaceModel(QAbstractListModel):
-    """List of things to open; `count_of` and `problem_of` are called while painting and must be fast."""
+    """List of files, folders and addresses to open; `count_of` and `problem_of` must be fast: painting calls them."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -37,7 +37,7 @@ LONGEST_PAUSE_SECONDS = 0.02
 
 
 class RequestColumns:
-    """Requests in the order of their ends, with times in seconds. `rounds` counts from 1; a cache hit adds none."""
+    """Requests in order of their ends, times in seconds. `rounds` are round trips from 1; a cache hit adds none."""
 
     def __init__(self) -> None:
         self.records: list[Request] = []

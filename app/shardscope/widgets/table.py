@@ -53,13 +53,13 @@ Look = Callable[[QStyleOptionViewItem, theme.Palette, Any], object]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column of a table; its functions take the entry of a row.
+    """Column of a table; all functions get the entry of a row.
 
     Attributes:
         least: Minimum width in pixels; None for numbers and short words, which are never cut.
-        tip: Tooltip; by default the text.
-        spoken: Accessible text; None, or a function that returns None, for the displayed text.
-        key: Sort key; None if the table is not sorted by this column.
+        tip: Function for the tooltip; None: the tooltip is the displayed text.
+        spoken: Function for the accessible text; if it is None or returns None, that is the displayed text.
+        key: Function for the sort key; None if the table cannot be sorted by this column.
         stretched: True for the column that takes the remaining width.
     """
 

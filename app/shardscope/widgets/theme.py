@@ -499,7 +499,7 @@ def zoom(application: QApplication, factor: float) -> None:
 
 @contextmanager
 def _own_fonts(application: QApplication, ratio: float = 1.0) -> Iterator[list[QWidget]]:
-    """Yield all widgets; then restore fonts set on single widgets, scaled by `ratio`: a style sheet resets them."""
+    """Yield all widgets, then restore fonts set on single widgets, scaled by `ratio`: style sheets reset them."""
     was_enabled = gc.isenabled()
     # Deleting an unreferenced widget while all widgets are listed leaves dangling pointers.
     gc.disable()

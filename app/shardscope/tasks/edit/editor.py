@@ -386,7 +386,7 @@ class Editor(Task):
         return undone[-1].what if (undone := self._history().undone) else ""
 
     def undo(self, uri: str = "") -> None:
-        """Undo the last edit, without a dialog if this window made it and no other program changed the file."""
+        """Undo the last edit. Show a dialog first if this window did not make it, or the file changed since."""
         uri = uri or self._session.uri
         history = self._history(uri)
         if self._switch.edit_permission.interrupted or not history.made:

@@ -208,7 +208,7 @@ class InputList(RowTable):
 
 
 class ContentsView(QWidget):
-    """List of the inputs with its buttons; emits `changed` when the inputs or how to read them change."""
+    """List of the inputs with its buttons and tick boxes; emits `changed` when inputs or ticks change."""
 
     changed = Signal()
 

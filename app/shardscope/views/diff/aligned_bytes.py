@@ -83,7 +83,7 @@ class AlignedState(QObject):
         self._jobs.ask(lambda _, job: aligned.overview(PARTS, job.progress), take, key="overview", failed=self._fail)
 
     def set_width(self, width: int, visible: int) -> None:
-        """Set the number of bytes per row and of visible rows; the current row then contains the byte it began with."""
+        """Set the number of bytes per row and of visible rows; the first byte of the current row stays in that row."""
         self.visible = max(visible, 1)
         if width != self._width:
             self._width = width

@@ -80,7 +80,7 @@ VALUES: tuple[Callable[[ComparedPair], NDArray[np.integer]], ...] = (
 
 
 class DiffObjectModel(TableModel):
-    """Model whose entries are indices of compared objects. `wanted` requests keys, `resorted` entries in `order`."""
+    """Model whose entries are indices of compared objects. `wanted` requests keys, `resorted` sorting by `order`."""
 
     things: I64 = np.zeros(0, np.int64)
     sortable = True

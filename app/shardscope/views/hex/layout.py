@@ -43,7 +43,7 @@ class HexLayout:
 
     def __post_init__(self) -> None:
         if not 1 <= self.width <= MAX_WIDTH or not 0 <= self.lead < self.width:
-            raise ValueError(f"width {self.width} is not 1 to {MAX_WIDTH}, or lead {self.lead} not below it")
+            raise ValueError(f"width must be 1 to {MAX_WIDTH} and lead below width, not {self.width} and {self.lead}")
 
     @staticmethod
     def aligned(size: int, width: int, origin: int) -> HexLayout:
@@ -189,7 +189,7 @@ class ByteCells:
     gaps: tuple[Gap, ...]
 
     def under_another(self) -> NDArray[np.bool_]:
-        """Return the cells below a byte of another run, where a border is drawn; shape `(rows, width)`."""
+        """Return which cells are below a byte of another run, so need a border above; shape `(rows, width)`."""
         width = self.data.shape[1]
         places = np.arange(self.data.size)
         owner = np.maximum.accumulate(np.where(self.begins.ravel() > 0, places, self.before))
@@ -265,7 +265,7 @@ def _merged(gaps: Sequence[Gap]) -> tuple[Gap, ...]:
 
 
 def with_new(cells: ByteCells, proposed: Proposed) -> ByteCells:
-    """Return cells with the new bytes. Removed bytes become blank; new bytes that are not loaded become missing."""
+    """Return cells with the new bytes of an edit. Removed bytes become blank, bytes not in memory become missing."""
     start, stop = max(cells.first, 0), cells.first + cells.data.size
     touched = proposed.inside(start, stop) if proposed.shows_new else ()
     if not touched:
@@ -666,7 +666,7 @@ class HexGrid:
         return max(layout.row_start(rows.top - 1), 0), layout.row_start(rows.row_at(rows.lines) + 1)
 
     def blocks(self, start: int, stop: int, rows: ScreenRows, beyond: int = 0) -> list[Block]:
-        """Return the bytes `[start, stop)` on the screen, and `beyond` lines around it, as at most three rectangles."""
+        """Return the bytes `[start, stop)` on screen, or up to `beyond` lines outside, as at most three rectangles."""
         width, lead, starts = self.layout.width, self.layout.lead, rows.starts
         start = max(start, (starts[0] - beyond) * width - lead)
         stop = min(stop, (starts[-1] + beyond) * width - lead)

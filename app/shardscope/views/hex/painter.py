@@ -117,7 +117,7 @@ class _Face:
         self.rise = grid.rounded(self.raw.ascent()) if self.raw.isValid() else 0.0
         glyphs = self.raw.glyphIndexesForString("".join(map(chr, range(32, 127)))) if self.raw.isValid() else []
         self.glyphs = np.zeros(128, np.int64)
-        # A font with ligatures or without some of them is drawn as text.
+        # A font with ligatures, or without some ASCII characters, is drawn as text.
         self.whole = len(glyphs) == 127 - 32 and all(glyphs)
         if self.whole:
             self.glyphs[32:127] = glyphs

@@ -82,7 +82,7 @@ class Naming:
 
 
 class HexPanel(QWidget):
-    """Central panel. `room`, set by the window, returns its height without notices: a notice only hides rows."""
+    """Central panel. `room`, set by the window, returns its height without notices, which only cover rows of bytes."""
 
     full_width_changed = Signal()
     look_up_wanted = Signal(object)

@@ -357,7 +357,7 @@ class SearchBar(QWidget):
     def list_all(self) -> None:
         patterns = self._patterns()
         if patterns and self.contents.isChecked():
-            # They were listed when they were found.
+            # Hits in contents were listed when they were found.
             self.list_wanted.emit() if self._contents.patterns == patterns else self.look()
         elif patterns:
             self._run(partial(self._list, patterns, self._show_list))

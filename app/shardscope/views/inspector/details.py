@@ -96,7 +96,7 @@ SUMMED_AT_ONCE = 16 << 20
 
 
 def checksums(source: Source, span: Span, progress: Progress) -> dict[str, str]:
-    """Return crc32, sha1 and sha256 in hex."""
+    """Return crc32, sha1 and sha256 of the bytes of a span, by name, in hex."""
     hashes = [hashlib.new(name, usedforsecurity=False) for name in ("sha1", "sha256")]
     crc = 0
     for piece in pieces_of(source, span, progress):

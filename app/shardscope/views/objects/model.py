@@ -282,7 +282,7 @@ class ObjectModel(QAbstractTableModel):
     # --- fetching ---
 
     def _page(self, at: int) -> LoadedPage | None:
-        """Return the page of a row of the block; None while a job reads it."""
+        """Return the page that contains row `at` of the block; None while a job reads it."""
         number = (self._first + at) // PAGE
         page = self._pages.get(number)
         if page is not None:
