@@ -1,4 +1,4 @@
-"""Opening of remote addresses: connection options, saved ones, and questions before a download or another store."""
+"""Dialog that opens a remote address, its saved connection options, and confirmation of large downloads."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from shardscope.widgets.tick_box import TickBox
 from shardscope.widgets.wrap_text import WrapText
 
 NAMED = 3
-"""Maximum number of names of a listing that are shown."""
+"""Maximum number of file names shown by the test of listing a folder."""
 
 SIGNS = {True: "✔", False: "✖", None: "·"}
 
@@ -78,7 +78,7 @@ class LoginChoice(QWidget):
         for field in self._keys:
             field.textEdited.connect(self._edited)
             field.textChanged.connect(lambda _: self.changed.emit())
-        about = plain_label(self.tr("Requests are not signed: for public data."), wrap=True, quiet=True)
+        about = plain_label(self.tr("For public data: requests are not signed."), wrap=True, quiet=True)
         about.setAlignment(Qt.AlignmentFlag.AlignTop)
         kinds = (
             (LoginKind.ANONYMOUS, self.tr("A&nonymous"), about),
@@ -163,7 +163,7 @@ def _page(parent: QWidget, *rows: tuple[str, QWidget]) -> QWidget:
 
 @dataclass(frozen=True, slots=True)
 class PermissionTest:
-    """Result of a test of `Read`, `Ranges` or `List`; `works` is None if it does not apply."""
+    """Result of testing one permission: `Read`, `Ranges` or `List`. `works` is None if the test does not apply."""
 
     what: str
     works: bool | None
@@ -171,7 +171,7 @@ class PermissionTest:
 
 
 def probe(uri: str, options: RemoteOptions | None) -> list[PermissionTest]:
-    """Test reading, range requests and listing; if opening fails, that is the only result. Call it in a job."""
+    """Test reading, range requests and listing, in a job. If opening fails, the error is the only result."""
     request_log, began = RequestLog(), time.monotonic()
     try:
         target = source_of(uri, options, request_log, marks=folder_marks())
@@ -192,7 +192,7 @@ def probe(uri: str, options: RemoteOptions | None) -> list[PermissionTest]:
 
 
 def _listing(folder: Folder | None) -> PermissionTest:
-    # Imported late, as below.
+    # Imported late, as in `profiles`.
     from shardcore.sources.remote.source import RemoteFolder
 
     if not isinstance(folder, RemoteFolder) or not folder.listable:
@@ -249,7 +249,7 @@ class AddressDialog(TaskDialog):
             self._form.add(words, field)
         self.lay_out([self._form], "addressArea", self.tr("Address and connection"), beside=True, margin=18)
         self.resize(620, 320)
-        # While all rows are shown: the dialog keeps its size when some are hidden.
+        # Fit while all rows are shown, since the dialog keeps its size when rows are hidden.
         self.fit()
         for signal in (
             self.address.textChanged,
@@ -293,11 +293,11 @@ class AddressDialog(TaskDialog):
         self.path_style.setChecked(options.addressing == "path")
         self.pays.setChecked(options.requester_pays)
 
-    # --- what is filled in ---
+    # --- values of the form ---
 
     @property
     def uri(self) -> str:
-        """Address including the signature that the field hides; for a Neuroglancer link, that of the chosen layer."""
+        """Address with the signature that the field hides; for a Neuroglancer link, the address of the chosen layer."""
         return self.layer.currentData() if self.layer.count() else self._typed
 
     @property
@@ -422,7 +422,7 @@ class AddressDialog(TaskDialog):
 
     def _try(self) -> None:
         request = self.request
-        # Return opens, also where the desktop lets it press the button that has the keyboard.
+        # The Return key opens the address, even if the desktop lets it press the focused button.
         if self.test.hasFocus():
             self.open_button.setFocus()
         self.allowed.set_text(self.tr("Testing …"))
@@ -462,7 +462,7 @@ class ConnectTask(Task):
         sheet = AddressDialog(request or OpenRequest(""), self.connections, self._session, self._window)
         if who is not None:
             sheet.who.choose(who)
-        # First, since the file is opened with them.
+        # Connected first: `_hold` keeps the keys with which the file is then opened.
         sheet.chosen.connect(self._hold)
         sheet.chosen.connect(chosen or self._session.open_tab)
         sheet.open()
@@ -491,7 +491,7 @@ class ConnectTask(Task):
 
 
 class FetchQuestion(Task):
-    """Shows the confirmations that the session requests, one at a time; closes them with the file."""
+    """Asks for the confirmations that the session requests, one at a time; closes the question with the file."""
 
     _question: QMessageBox | None = None
 
@@ -533,7 +533,7 @@ class FetchQuestion(Task):
         box.setDefaultButton(agree)
         box.setEscapeButton(box.addButton(QMessageBox.StandardButton.Cancel))
         box.finished.connect(lambda _: setattr(self, "_question", None))
-        # After the box is closed, since documents are not shown while a dialog is open.
+        # Continue after the box is closed, since documents are not shown while a dialog is open.
         box.finished.connect(lambda _: go() if box.clickedButton() is agree else refuse())
         box.open()
         return box

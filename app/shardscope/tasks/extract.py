@@ -1,4 +1,4 @@
-"""Extraction of objects: its dialog, its jobs, and resuming."""
+"""Extraction of objects to files: the dialog, the job, and resuming after an interruption."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from shardscope.widgets.layouts import grid_in, lay, made
 from shardscope.widgets.plain_text import plain_label, tip
 
 ASK = "ask"
-"""Policy of the dialog for existing files: ask. The other policies are those of `Conflict`."""
+"""Policy *Ask* for existing files, which only the dialog has, in addition to those of `Conflict`."""
 
 POLICIES = {
     ASK: "Ask",
@@ -54,10 +54,10 @@ ANSWERS = {
 }
 
 WITHOUT = ("limit",)
-"""Settings that the dialog does not show: objects of any size are extracted, with progress and *Cancel*."""
+"""Settings without a field in the dialog: it extracts objects of any size, since the job can be cancelled."""
 
 PASSING = ("parts", "deleted")
-"""Choices that are not remembered: they belong to the file."""
+"""Settings that are not remembered for the next extraction, since they depend on the file."""
 
 
 class ExtractDialog(TaskDialog):
@@ -91,7 +91,7 @@ class ExtractDialog(TaskDialog):
         self.where = FolderBox(folders, self.tr("Extract to"), characters=20)
         names = Option("folders", OptionType.FLAG, "A key such as a/b/c.txt becomes the file c.txt in the folder a/b")
         policy = Option("conflict", OptionType.CHOICE, "", default=ASK, choices=tuple(POLICIES))
-        unused = "Omits them from the manifest. They are never written as files."
+        unused = "Leaves unused slots out of the manifest. They are never written as files."
         self.parts = ChoiceField(Option("parts", OptionType.CHOICE, "", default=AS_USUAL))
         conflict = ChoiceField(policy, titles=POLICIES)
         self.conflict = conflict.box
@@ -114,7 +114,7 @@ class ExtractDialog(TaskDialog):
         form.add(self.tr("First files"), self.examples)
         self._rows = {self.parts: "parts", self.skip_unused: "unused", deleted: "deleted", self.warning: "deleted"}
 
-    # --- what is filled in ---
+    # --- values of the form ---
 
     @property
     def options(self) -> ExtractOptions:
@@ -128,7 +128,7 @@ class ExtractDialog(TaskDialog):
 
     @property
     def request(self) -> ExtractionRequest:
-        """Request of the fields, with its preview if that was computed."""
+        """Extraction as entered in the fields, with its preview if that was already computed."""
         wanted = replace(self._request, where=self.folder, options=self.options)
         known = self._counted
         return replace(known, where=wanted.where) if known and replace(known, where=wanted.where) == wanted else wanted
@@ -270,7 +270,7 @@ class ExtractTask(QObject):
         self._last: dict[str, str] = {}
 
     def ask(self, rows: RowRanges | None) -> ExtractDialog | None:
-        """Show the dialog; `rows` of `Shard.objects`, or None for everything."""
+        """Show the dialog for `rows` of `Shard.objects`, or for all objects if that is None."""
         shard, request = self.session.shard, self.session.request
         if shard is None or (rows is not None and not len(rows)):
             return None
@@ -326,13 +326,13 @@ class ExtractTask(QObject):
         return job
 
     def retry(self, result: Result) -> Job:
-        """Extract the rest of a result in its tab; if its shard is not open any more, it is opened again."""
+        """Extract the objects that `result` lacks, in the tab of its shard; a closed shard is opened again."""
         wanted = result.rest
         is_open = self.session.documents.show_shard(wanted.shard)
         return self.start(wanted if is_open else replace(wanted, afresh=True))
 
     def _resume(self, job: Job, wanted: ExtractionRequest) -> Job:
-        """Continue an interrupted extraction once; existing files are skipped."""
+        """Continue an interrupted extraction; files that exist are skipped. The job cannot be resumed again."""
         job.resume, job.note = None, self.tr("resumed")
         self.session.jobs.changed.emit(job)
         return self.start(replace(_going_on(wanted), afresh=True))

@@ -30,7 +30,7 @@ MOST_HITS = 10_000
 
 
 class KeyHitModel(TableModel):
-    """Hits; `top` is the searched folder, to which names are shown relative."""
+    """Files with the key, and files that cannot be read. Names are shown relative to the searched folder, `top`."""
 
     things: list[KeyHit]
 
@@ -104,7 +104,7 @@ class FindKeyDialog(TaskDialog):
         self.refresh()
         self.resize(QSize(760, 460))
 
-    # --- what is filled in ---
+    # --- values of the form ---
 
     @property
     def searching(self) -> bool:
@@ -146,7 +146,7 @@ class FindKeyDialog(TaskDialog):
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
             title=self.tr("Find key in folder"),
-            # The search belongs to no document.
+            # The search does not depend on the open file.
             lasting=True,
             done=self._ended,
         )

@@ -1,4 +1,4 @@
-"""Forms made from descriptions: the settings of an operation, and the options of formats."""
+"""Forms with a field per setting of an operation or option of a format, created from their descriptions."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from shardscope.widgets.tick_box import TickBox
 YES_NO = {True: "yes", False: "no"}
 
 _NEVER_WRONG = (OptionType.TEXT, OptionType.FOLDER, OptionType.FLAG, OptionType.CHOICE)
-"""Types of which any value can be typed or chosen: no room is reserved for an error."""
+"""Option types without invalid values: their fields reserve no room for an error."""
 
 
 class OptionField(QWidget):
-    """Field of one option with its error below, in room that is reserved; `on` is the value of a switch that is set."""
+    """Field of one option with room for an error below; `on` is the value of the setting when a switch is on."""
 
     changed = Signal()
 
@@ -92,7 +92,7 @@ class OptionField(QWidget):
         self.setAccessibleDescription(wrong or self.option.help)
 
     def explain(self) -> None:
-        # Below the field; an error takes its place.
+        # The help is below the field; an error replaces it.
         about = self._about = small_label(self.option.help, f"about_{self.option.name}")
         theme.write_in(about, "muted")
         keep_room(about)
@@ -180,7 +180,7 @@ class TwoWayField(OptionField):
 
 
 class _StillBox(QComboBox):
-    """Box that turning the wheel changes only while it has the focus: forms scroll."""
+    """Combo box that ignores the mouse wheel without focus, so that the wheel scrolls the form."""
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if self.hasFocus():
@@ -201,7 +201,7 @@ class ChoiceField(OptionField):
         self._hold(self.box)
 
     def offer(self, choices: Sequence[str], titles: Mapping[str, str] | None = None) -> None:
-        """Replace the choices and choose the default, without `changed`."""
+        """Replace the choices and choose the default, without emitting `changed`."""
         self.option = replace(self.option, choices=tuple(choices))
         with QSignalBlocker(self.box):
             self.box.clear()
@@ -222,7 +222,7 @@ class ChoiceField(OptionField):
 
 
 class JsonField(OptionField):
-    """Editor for JSON; `value` returns `given` while the text is `shown`, the value with which the file was read."""
+    """Editor for JSON. While it still has the text `shown`, with which the file was read, `value` returns `given`."""
 
     def __init__(self, option: Option, given: Any, shown: str = "", evidence: str = "") -> None:
         super().__init__(option)
@@ -266,7 +266,7 @@ def field_for(
 
 
 class FieldForm(QFormLayout):
-    """Rows of labelled fields; a label without `&` gets a letter of its own, none of `reserved` (of buttons).
+    """Rows of labelled fields. A label without `&` gets a free shortcut letter, not one in `reserved` (for buttons).
 
     With `helped`, the help of each option is shown below its field.
     """
@@ -303,7 +303,7 @@ class FieldForm(QFormLayout):
         own: Mapping[str, OptionField] | None = None,
         without: Iterable[str] = (),
     ) -> None:
-        """Add a field per described setting but arguments and lists of keys; `own` are fields made by hand."""
+        """Add a field per setting, if given that of `own`; none for arguments, lists of keys and names in `without`."""
         left_out, hand_made = frozenset(without), own or {}
         for name, one, default in settings_of(operation):
             if name in hand_made:
@@ -338,13 +338,13 @@ class FieldForm(QFormLayout):
 
     @property
     def values(self) -> dict[str, Any]:
-        """Values that differ from the default, as `read_options` takes them."""
+        """Values that differ from the default, in the form that `read_options` takes."""
         found = {name: field.value() for name, field in self.fields.items()}
         return {n: value for n, value in found.items() if value is not None and value != self.fields[n].option.default}
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Values that differ from the default, as the operation takes them."""
+        """Values that differ from the default, in the form that the operation takes."""
         found = {}
         for name, value in self.values.items():
             field = self.fields[name]
@@ -370,14 +370,14 @@ class FieldForm(QFormLayout):
         return found
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Fill in choices; those that are not valid any more are ignored."""
+        """Set the fields to values returned by `kept`; values that are no longer valid are ignored."""
         for name, text in kept.items():
             if text and (field := self.fields.get(name)) is not None:
                 with suppress(UsageError):
                     field.set_value(field.option.value_of(text))
 
     def _with_letter(self, words: str) -> str:
-        """Return a label with `&` before the first letter that no other label of the form has."""
+        """Return a label with `&` before its first letter that is neither in `reserved` nor a shortcut in the form."""
         if "&" in words or not words:
             return words
         labels = [self.itemAt(row, role) for row in range(self.rowCount()) for role in _ROLES]
@@ -399,7 +399,7 @@ def option_of(name: str, one: Setting, default: Any) -> Option:
 
 
 def switch(operation: type, name: str, letter: str) -> FlagField:
-    """Return the field of a switch that stands outside of a form; Alt and `letter` toggle it."""
+    """Return a field for a switch outside of a form; its shortcut is Alt and `letter`."""
     one, default = setting_of(operation, name)
     field = FlagField(option_of(name, one, default), title=_label(name, one).replace(letter, f"&{letter}", 1))
     field.on = one.on
@@ -426,7 +426,7 @@ def small_label(text: str, name: str = "") -> QLabel:
 
 
 def side_button(words: str, slot: Callable[[], object], name: str = "", doc: str = "") -> QPushButton:
-    """Return a button for a place beside a field; Return does not press it."""
+    """Return a button to put beside a field; the Return key does not press it."""
     return made(QPushButton(words), name, autoDefault=False, toolTip=doc, clicked=lambda _: slot())
 
 
@@ -462,7 +462,7 @@ class FolderBox(QComboBox):
 
 
 def json_problem(text: str) -> str:
-    """Return why a text is not a JSON object, with the location; empty if it is one, or if there is no text."""
+    """Return why a text is not a JSON object, and where; an empty string if it is one, or if the text is empty."""
     if not text.strip():
         return ""
     try:

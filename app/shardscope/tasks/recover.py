@@ -50,7 +50,7 @@ COLUMNS = (
 
 
 class RecoverDialog(TaskDialog):
-    """List of recoverable objects; searching ends with it, extraction continues while another tab is shown."""
+    """List of recoverable objects. Closing it cancels the search; an extraction continues in another tab."""
 
     name = "salvageSheet"
     words = "Recover objects"

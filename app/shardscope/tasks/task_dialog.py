@@ -1,4 +1,4 @@
-"""Dialog of a task: form, check and preview in the background, run, result. Each action fills it in."""
+"""Base of the task dialogs: form with checks and preview in background jobs, progress page, result page."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ TYPING_MILLISECONDS = 250
 """Pause in typing, in milliseconds, after which the preview is computed again."""
 
 LOOK_MILLISECONDS = 100
-"""Milliseconds between two looks at the progress of a job without a title."""
+"""Milliseconds between two updates of the progress of counting and planning."""
 
 SMALL_PAGE = QSize(580, 190)
 PAGE_MARGINS = (20, 18, 20, 14)
 RESULT_PAGE = QSize(640, 360)
-"""Sizes and margins of progress and result in pixels, the sizes at 100 %."""
+"""Size of the result page in pixels at 100 %; `SMALL_PAGE` is the size of the progress page."""
 
 
 class TaskDialog(QDialog):
-    """Frame of the dialogs of tasks.
+    """Base class of the task dialogs.
 
-    - Return presses the button that acts; Escape and *Cancel* close the dialog, which stops its checks
-    - results of checks are dropped once the dialog is closed, or once a newer check of the same kind runs
-    - errors are shown in the line above the buttons, which `refresh` of the action enables
-    - closed dialogs return the keyboard to the window
-    - those `of_file` close with the file
-    - one that runs in the background is hidden; *Activity* shows it again
+    - the Return key presses the default button; Escape and *Cancel* close the dialog, which cancels its checks
+    - results of a check are dropped if the dialog was closed or a newer check of the same kind has started
+    - errors are shown above the buttons; `refresh` of the subclass enables the buttons
+    - a closed dialog returns the focus to the window
+    - a dialog with `of_file` closes with the file
+    - a dialog that runs in the background is hidden; *Activity* shows it again
     """
 
     name = ""
@@ -75,7 +75,7 @@ class TaskDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if self.modal:
             self.setWindowModality(Qt.WindowModality.WindowModal)
-        # Its room is reserved, so that the dialog keeps its size when a message comes and goes.
+        # The room of the message is reserved, so that the dialog keeps its size when a message appears.
         self.message = WrapText(tone="muted", lines=self.message_lines)
         self.buttons = QDialogButtonBox(self)
         self.pages = QStackedWidget(self)
@@ -83,7 +83,7 @@ class TaskDialog(QDialog):
         if self.of_file:
             session.closed.connect(self.close_with_file)
 
-    # --- for the action ---
+    # --- called by subclasses ---
 
     def lay_out(
         self,
@@ -112,7 +112,7 @@ class TaskDialog(QDialog):
     def add_button(
         self, words: str, slot: Callable[[], object], role: Role = Role.ActionRole, name: str = ""
     ) -> QPushButton:
-        """Add a button; that with the accept role acts, and Return presses it."""
+        """Add a button; one with the accept role becomes the default, which the Return key presses."""
         button = made(self.buttons.addButton(words, role), name, autoDefault=False, default=role is Role.AcceptRole)
         button.clicked.connect(lambda _: slot())
         return button
@@ -120,7 +120,7 @@ class TaskDialog(QDialog):
     def add_close(self, kind: QDialogButtonBox.StandardButton = QDialogButtonBox.StandardButton.Cancel) -> None:
         button = made(self.buttons.addButton(kind), autoDefault=False, clicked=lambda _: self.reject())
         if kind is QDialogButtonBox.StandardButton.Close:
-            # A list that has the keyboard keeps Escape from the dialog.
+            # A list with the focus does not pass Escape on to the dialog.
             button.setShortcut(QKeySequence(Qt.Key.Key_Escape))
 
     def show_message(self, text: str, tone: str = "muted") -> None:
@@ -141,7 +141,7 @@ class TaskDialog(QDialog):
         pool: Pool = Pool.CPU,
         priority: JobPriority = JobPriority.SCREEN,
     ) -> None:
-        """Run `work` in a job that ends with the dialog, then `take` its result; a newer job of a kind replaces it."""
+        """Run `work` in a job, then `take` its result. Closing the dialog or a new check of this kind cancels it."""
 
         def done(result: T, error: BaseException | None) -> None:
             if not alive(self.check) or self.is_closed:
@@ -171,7 +171,7 @@ class TaskDialog(QDialog):
     def refresh(self) -> None: ...
 
     def take_files(self, paths: Iterable[str]) -> None:
-        """Take files that were dropped on the form, with `setAcceptDrops`."""
+        """Handle local files that were dropped on the dialog, which Qt allows only after `setAcceptDrops(True)`."""
 
     def close_with_file(self) -> None:
         if self.isVisible() or not self.session.documents.switching:
@@ -185,7 +185,7 @@ class TaskDialog(QDialog):
 
     def show_in_activity(self, job: Job) -> None:
         job.show = self.show_again
-        # Otherwise dialog and job keep each other, and a thread may be the one to collect them.
+        # Otherwise dialog and job refer to each other, and the garbage collector may delete them in a thread.
         self.finished.connect(lambda _: setattr(job, "show", None))
 
     def show_again(self) -> None:
@@ -218,10 +218,10 @@ class TaskDialog(QDialog):
     # --- sizes and pages ---
 
     def fit(self) -> None:
-        """Make room for the form, up to the size of the window."""
+        """Enlarge the dialog to show the whole form, but not above the height of the window."""
         column, around = self._column, self.parentWidget()
         column.activate()
-        # Before a dialog is shown, its size is that at 100 %.
+        # Before a dialog is shown, its size is in pixels at 100 %.
         zoom = 1.0 if self.isVisible() else fonts.zoom()
         width = max(self.width(), column.totalMinimumSize().width() if self.isVisible() else 0)
         if column.hasHeightForWidth():
@@ -232,12 +232,12 @@ class TaskDialog(QDialog):
         self.resize(width, min(wish, max(around.window().height() - 40, 320) if around is not None else wish))
 
     def raise_to(self, focus: QWidget) -> None:
-        """Show the dialog beside the window; some desktops do not give the keyboard to a new window."""
+        """Show the dialog and set the focus in it; some desktops do not give the focus to a new window."""
         self.show_again()
         focus.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def show_page(self, page: QWidget, size: QSize | None = None) -> None:
-        """Show a page, at its size at 100 % but not larger than the form."""
+        """Show a page instead of the form; `size` is in pixels at 100 %, and limited to the size of the form."""
         if not self.pages.currentIndex():
             self._form_size = self.size()
         if self.pages.indexOf(page) < 0:
@@ -271,7 +271,7 @@ class Task(QObject):
 
 
 class ProgressPage(QWidget):
-    """Progress of a job that continues without the dialog, which `hide` hides or closes."""
+    """Page with the progress of a job, which continues in the background after `hide` hides or closes the dialog."""
 
     def __init__(
         self, dialog: TaskDialog, job: Job, hide: Callable[[], object], title: str = "", words: Callable[[], str] = str

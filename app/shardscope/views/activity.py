@@ -212,7 +212,7 @@ class JobList(QWidget):
 
     @property
     def _chosen(self) -> list[Job]:
-        """Selected jobs; all if none is selected."""
+        """Selected jobs, or all jobs if none is selected."""
         rows = [index.row() for index in self.table.selectionModel().selectedRows()]
         return [self.model.things[row] for row in rows] or list(self.model.things)
 

@@ -179,7 +179,7 @@ class FindingsTable(QWidget):
         elif self.state.text == self.tr("Running …"):
             self._show(self._session.verification.report)
         if keyboard:
-            # Its button was disabled, or its table hidden.
+            # The focused button was disabled, or the focused table hidden.
             (self.stop if job is not None else next(iter(self.buttons.values()))).setFocus()
 
     def _enable(self) -> None:

@@ -29,7 +29,7 @@ _SOON_MILLISECONDS = 30
 
 
 class HitModel(TableModel):
-    """Entries are indices into `hits`; fields are added by `set_paths`."""
+    """Model whose entries are indices into `hits`; `set_paths` adds the names of fields later."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -114,7 +114,7 @@ class NoteModel(TableModel):
     def show_notes(self, notes: tuple[Note, ...], places: dict[Span, str]) -> None:
         self._places = places
         if notes == self._unsorted:
-            # The fields may have been named since.
+            # Names of fields may have been loaded since.
             self.sort(*self._order)
         else:
             self.show_things(notes)
@@ -202,7 +202,7 @@ class NotesPanel(QWidget):
     def _enable_add(self) -> None:
         self.add_button.setEnabled(self._notes.can_change and self._session.selection.span is not None)
 
-    # --- what is done ---
+    # --- actions ---
 
     def ask(self) -> NoteDialog | None:
         span = self._session.selection.span

@@ -70,7 +70,7 @@ from shardscope.widgets.table import LEFT, Index, context_menu
 
 @dataclass(frozen=True, slots=True)
 class PlaceEntry:
-    """Entry of the list; `where` is the name of a shard or the request to open, `size` is -1 if unknown."""
+    """Entry of the list; `where` is the name of a shard or what to open, as path or URI. `size` is -1 if unknown."""
 
     where: str
     title: str
@@ -98,7 +98,7 @@ class MemberPlaces(Sequence[PlaceEntry]):
 
 
 class PlaceModel(QAbstractListModel):
-    """List of things to open; `count_of` and `problem_of` are called while painting and must be fast."""
+    """List of files, folders and addresses to open; `count_of` and `problem_of` must be fast: painting calls them."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -523,7 +523,7 @@ class PlacesPanel(QWidget):
                 self.browsing.want_more()
 
     def _data_set_of(self, place: PlaceEntry) -> DataSet | None:
-        """Return the open data set if the entry is one of its shards."""
+        """Return the open data set if the entry is one of its shards, else None."""
         shard = self._session.shard
         if self.group is Group.NEAR and isinstance(shard, DataSet) and place.title not in shard.key_spaces:
             return shard

@@ -37,7 +37,7 @@ LONGEST_PAUSE_SECONDS = 0.02
 
 
 class RequestColumns:
-    """Records as they ended, times in seconds; `rounds` from 1, of a cache hit that of the request before, or 0."""
+    """Requests in order of their ends, times in seconds. `rounds` are round trips from 1; a cache hit adds none."""
 
     def __init__(self) -> None:
         self.records: list[Request] = []
@@ -105,7 +105,7 @@ AT_ONCE = 10_000
 
 
 class RequestLogModel(TableModel):
-    """Entries are indices into `records`."""
+    """Model whose entries are indices into `records`."""
 
     things: npt.NDArray[np.int64]
 
@@ -207,7 +207,7 @@ class RequestLogModel(TableModel):
             return f"{record.address}\n{self._place(number)}\nFrom the cache, without a request: {size}"
         error = f"\n{record.error}" if record.error else ""
         round_ = int(self.records.rounds[number])
-        times = f"{answer_text(record)} · {size} · {self._lasted(number)} · round {round_}"
+        times = f"{answer_text(record)} · {size} · {self._lasted(number)} · round trip {round_}"
         return f"{record.method} {record.address}\n{self._place(number)}\n{times}{error}"
 
 
@@ -220,7 +220,7 @@ def answer_text(record: Request) -> str:
         return "cache"
     if is_cancelled(record):
         return "■ cancelled"
-    text = str(record.status) if record.status else "no answer"
+    text = str(record.status) if record.status else "no response"
     again = f" ↻ {record.retry + 1}" if record.retry else ""
     return f"✖ {text}{again}" if record.error else f"{text}{again}"
 
@@ -234,7 +234,7 @@ SECTIONS: Mapping[ReadPurpose, SectionRole] = {
     ReadPurpose.LISTING: SectionRole.METADATA,
     ReadPurpose.PROBE: SectionRole.UNKNOWN,
 }
-"""Section role that gives a purpose its colour; listings and probes read no section and get unused ones."""
+"""Section role whose colour marks a purpose. Listings and probes read no section; they have colours of other roles."""
 
 
 BAR = 6
@@ -405,14 +405,14 @@ class RequestLogPanel(QWidget):
         self.notes.setToolTip("\n".join(notes))
         self.notes.setVisible(bool(notes))
 
-    # --- what is chosen ---
+    # --- selection ---
 
     def _choose(self, row: int) -> None:
         if (span := self.span_of(self.model.record(row))) is not None:
             self._session.select_span(span, self)
 
     def span_of(self, record: Request) -> Span | None:
-        """Return the bytes that a request fetched; None if they are not of the open shard."""
+        """Return the bytes that a request fetched; None if it fetched none, or none of the open shard."""
         shard = self._session.shard
         if shard is None or record.start is None or record.stop is None or not record.bytes:
             return None

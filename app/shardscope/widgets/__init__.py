@@ -1,1 +1,1 @@
-"""Theme, fonts, fields and table models shared by all views."""
+"""Theme, fonts, labels, tables and other widgets that several views use."""

@@ -24,7 +24,7 @@ class Spoken(QAccessibleWidget):
 
 
 class _Factory:
-    """Creates interfaces and keeps them until Qt deletes the widget; otherwise Qt holds a dangling pointer."""
+    """Creates accessible interfaces, and keeps each until its widget is deleted: Qt has only a pointer to it."""
 
     def __init__(self) -> None:
         self._kept: dict[int, QAccessibleWidget] = {}

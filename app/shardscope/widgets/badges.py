@@ -1,4 +1,4 @@
-"""Numbered badges of highlighted ranges: filled for bytes that a step reads, hollow for inputs of a computed step."""
+"""Numbered badges at the byte ranges of a lookup step: filled for bytes read, hollow for inputs of a computed step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def paint_badge(
     hollow: bool,
     inverted: bool = False,
 ) -> QRectF:
-    """Paint a badge, hollow for an input of a computed step; the painter must have the font of `badge_font`."""
+    """Paint a badge and return its area; the painter must have the font of `badge_font`."""
     area = QRectF(place, badge_size(number, painter.font()))
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -8,10 +8,10 @@ from shardcore.model.text import visible
 
 
 def copy_text(text: str) -> None:
-    """Copy one line; line ends and tabs become escapes."""
+    """Copy a text as one line; line ends and tabs are escaped."""
     QGuiApplication.clipboard().setText(visible(text))
 
 
 def copy_lines(text: str) -> None:
-    """Copy several lines; line ends and tabs are kept."""
+    """Copy a text with its line ends and tabs; other control characters are escaped."""
     QGuiApplication.clipboard().setText(visible(text, keep="\n\t"))

@@ -1,4 +1,4 @@
-"""Signals delivered later: while a widget is visible, or once after a burst."""
+"""Delayed signals: delivered only while a widget is visible, or once after a burst of signals."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QWidget
 
 
 class WhileVisible(QObject):
-    """Calls a slot while a widget is visible; when it is shown, delivers the last signal it missed.
+    """Delivers a signal to a slot while a widget is visible; when the widget is shown, delivers the last missed one.
 
-    The slot is not called for a selection that the widget made itself (its `origin`), unless `own` is True.
+    A selection made by the widget itself (its `origin` is the widget) is not delivered, unless `own` is True.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class WhileVisible(QObject):
             self._missed = arguments
 
     def forget(self) -> None:
-        """Do not deliver what was missed until now."""
+        """Discard the missed signal."""
         self._missed = None
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -47,7 +47,7 @@ class WhileVisible(QObject):
 
 
 class Debounce(QTimer):
-    """Single-shot timer. Connect signals to `again`: `start` would take their argument as the interval."""
+    """Timer for one call after a burst of signals. Connect them to `again`: `start` takes an argument as interval."""
 
     def __init__(self, parent: QObject, call: Callable[[], object] | SignalInstance, milliseconds: int = 0) -> None:
         super().__init__(parent, singleShot=True, interval=milliseconds)

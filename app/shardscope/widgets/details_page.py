@@ -1,4 +1,4 @@
-"""Details as one page of text: rows that wrap anywhere, can be selected and copied, and lead to what they name."""
+"""Page of details: rows of name and text in one document, which wrap, can be copied and may be links."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ SPACER = 6
 """Font size in pixels of an empty row between groups of rows."""
 
 _LEAST_NAME, _MOST_NAME = 44, 130
-"""Limits in pixels of the width of names."""
+"""Minimum and maximum width in pixels of the column of names."""
 
 
 class Command(Enum):
-    """Links that are no bytes; `FORMAT_PAGE` is the row of the selected field in the format reference."""
+    """Links that do not select bytes. `FORMAT_PAGE` shows the selected field in the format reference."""
 
     FORMAT_PAGE = "format page"
     LOAD_INDEX = "load index"
     CHECKSUMS = "checksums"
 
 
-Link = Span | ExternalBytes | Command | str  # A `str` is copied.
+Link = Span | ExternalBytes | Command | str  # A `str` is text to copy.
 
 
 @dataclass(frozen=True, slots=True)
 class DetailRow:
-    """Row of the details; without a name, its text has the full width.
+    """Row of the page; without a name, its text takes the full width.
 
     Attributes:
         copied: Text to copy instead of `text`, if that is shortened.
         tone: Name of a colour of `theme.Palette`.
-        size: Font size in pixels at 100 %; 0 for that of the page.
-        share: Section and share of the file, from 0 to 1; drawn as a bar.
+        size: Font size in pixels at 100 %; 0 for the font size of the page.
+        share: For a bar below the row: section role that gives its colour (None: accent), filled fraction (0 to 1).
     """
 
     name: str
@@ -81,19 +81,19 @@ _BAR = (
 
 
 class DetailsPage(ResourceFreeText):
-    """Rows in one document as high as its text; Qt would measure a label per cell several times per change."""
+    """Shows the rows as a table in one document, as high as its text. One label per cell would be slower."""
 
     followed = Signal(object)
 
     rows: tuple[DetailRow, ...] = ()
     corner = 0
-    """Width in pixels of a button over the end of the first row."""
+    """Width in pixels that is left free for a button at the end of the first row."""
 
     def __init__(self, name: str, spoken: str) -> None:
         super().__init__()
         register()
         self._at: list[int] = []
-        """Index in `rows` of each row of the table."""
+        """Index in `rows` for each line of the table: a row with a bar takes two lines."""
         made(self, name, accessibleName=spoken, openLinks=False, frameShape=QFrame.Shape.NoFrame)
         self.viewport().setAutoFillBackground(False)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -146,7 +146,7 @@ class DetailsPage(ResourceFreeText):
         self.setHtml(f'<table width="100%" cellspacing="0" cellpadding="0">{"".join(lines)}</table>')
 
     def _text(self, number: int, row: DetailRow, colours: theme.Palette) -> str:
-        """Return the text of a row as HTML, with its note; a link refers to the index of its row."""
+        """Return the text of a row as HTML, with its note; the target of a link is the index of the row."""
         colour = colours.accent if row.link is not None else getattr(colours, row.tone)
         style = f"color:{colour.name()};"
         if row.mono:
@@ -179,7 +179,7 @@ class DetailsPage(ResourceFreeText):
         return self.rows[self._at[line]]
 
     def _copy(self, cursor: QTextCursor) -> None:
-        """Copy the selected part of a text, or all of the row, which may be more than is shown."""
+        """Copy the selected text. If no text or a whole row is selected, copy the full text of the row."""
         row, part = self._row_at(cursor), self.textCursor().selection().toPlainText()
         if row is not None and part in ("", row.text):
             copy_lines(row.copied or row.text)
@@ -193,7 +193,7 @@ class DetailsPage(ResourceFreeText):
             super().keyPressEvent(event)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        # The area around it scrolls.
+        # The scroll area around the page scrolls instead.
         event.ignore()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

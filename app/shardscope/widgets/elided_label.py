@@ -22,7 +22,7 @@ _KEY = r"\d{5,}|[0-9a-f]{16,}|[a-z]+(?:_[a-z]+)+"
 
 
 def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> str:
-    """Return the part of a text that fits into `room` pixels; keys and field names are elided in the middle."""
+    """Return a text, elided to fit into `room` pixels; keys and field names are elided in the middle."""
     wide = int(room) if isinstance(metrics, QFontMetrics) else room
     seen = metrics.elidedText(text, Qt.TextElideMode.ElideRight, wide)  # type: ignore[arg-type]
     if seen == text:
@@ -38,7 +38,7 @@ def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> s
 
 
 class Elided(QLabel):
-    """Elided label without a minimum width; `greedy` takes all remaining width. Its tooltip shows an elided text."""
+    """Label that elides text that does not fit, and shows it as tooltip. With `greedy`, it takes all free width."""
 
     def __init__(self, *, greedy: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)

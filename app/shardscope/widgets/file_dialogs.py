@@ -1,4 +1,4 @@
-"""Choice of files and folders: non-blocking dialogs that pass the chosen path to a callback; the file manager."""
+"""Non-blocking dialogs that pass a chosen file or folder to a callback, and showing a file in the file manager."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def path_of(text: str) -> Path:
 
 
 def show_in_folder(path: Path) -> None:
-    """Show a file, selected, in the file manager of the system; at least its folder."""
+    """Select a file in the file manager of the system; if that fails, only show its folder."""
     if sys.platform in ("win32", "darwin"):
         program, option = ("explorer", "/select,") if sys.platform == "win32" else ("open", "-R")
         QProcess.startDetached(program, [option, str(path)])

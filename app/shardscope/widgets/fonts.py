@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 from shardcore.teaching import resource_paths
 
 SMALL = 11
-"""Font size in pixels of units, role letters and captions."""
+"""Font size in pixels of units, letters of field roles, and captions."""
 
 NORMAL = 13
 """Font size in pixels of all other texts, including the bytes."""
@@ -35,7 +35,7 @@ class _Zoom:
 
 
 def points(pixels: float, *, zoomed: bool = True) -> float:
-    """Return a size in points from pixels at 100 %; `zoomed=False` for drawings that are scaled as a whole."""
+    """Convert a size from pixels at 100 % to points; `zoomed=False` for drawings that are scaled as a whole."""
     own = pixels * _POINTS_PER_INCH / QGuiApplication.primaryScreen().logicalDotsPerInch()
     return own * _Zoom.factor if zoomed else own
 
@@ -50,7 +50,7 @@ def set_zoom(factor: float) -> None:
 
 
 def px(pixels: float) -> int:
-    """Return a length in pixels from pixels at 100 %; lengths are not reduced below 100 %."""
+    """Convert a length in pixels at 100 % to pixels at the current zoom, but at least 100 %."""
     return round(pixels * max(_Zoom.factor, 1.0))
 
 

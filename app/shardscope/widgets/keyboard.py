@@ -1,4 +1,4 @@
-"""Arrow keys, and keys of lists."""
+"""Directions of the arrow keys, and the first arrow key in a list without a selected row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_PageUp, Qt.
 
 
 def select_current(view: QAbstractItemView, event: QEvent) -> bool:
-    """Select the current row at the first arrow key, which would otherwise skip it; return whether it was selected."""
+    """If no row is selected, let an arrow or page key select the current row, not another; return whether it did."""
     if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress or event.key() not in _WALK:
         return False
     chosen, index = view.selectionModel(), view.currentIndex()

@@ -1,4 +1,4 @@
-"""Widgets and actions with their properties, filled layouts, and removing widgets from one that is filled again."""
+"""Functions that fill layouts, create actions, set properties of Qt objects, and delete widgets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def lay(
     margins: tuple[int, int, int, int] = (0, 0, 0, 0),
     spacing: int = 0,
 ) -> L:
-    """Add widgets and layouts, each with an optional stretch; a number alone is an empty stretch."""
+    """Add widgets and layouts to a layout, each with an optional stretch; a number alone is an empty stretch."""
     layout.setContentsMargins(*margins)
     layout.setSpacing(spacing)
     for part in parts:
@@ -87,9 +87,9 @@ def keep_room(widget: QWidget, *, keeps: bool = True) -> None:
 
 
 def discard(widget: QWidget) -> None:
-    """Delete a widget, which is not shown again.
+    """Hide and delete a widget.
 
-    A layout shows its new widgets later: one that has lost its parent by then would open as a window of its own.
+    Hiding is needed: a layout shows new widgets later, and a widget without a parent would then open as a window.
     """
     widget.hide()
     widget.setParent(None)

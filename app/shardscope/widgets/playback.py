@@ -1,4 +1,4 @@
-"""Playback speed with its menu, and reduced motion: Qt reports that setting of the desktop only since 6.12."""
+"""Playback speed with its menu, and reduced motion, a desktop setting that Qt reports only since version 6.12."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _EFFECTS = (
 class _Playback:
     speed = 1.0
     reduced = False
-    usual: tuple[int, list[bool]] | None = None  # interval of blinking in milliseconds, and which effects are on
+    usual: tuple[int, list[bool]] | None = None  # Blinking interval in milliseconds; state of each effect.
 
 
 def reduce(application: QApplication, reduced: bool) -> None:
-    """Switch animations and blinking of the application off or on; playback checks `reduced` itself."""
+    """Switch the animations of Qt and the blinking cursor off or on; playback checks `reduced()` itself."""
     if _Playback.usual is None:
         effects = [application.isEffectEnabled(effect) for effect in _EFFECTS]
         _Playback.usual = application.cursorFlashTime(), effects
@@ -44,7 +44,7 @@ def reduced() -> bool:
 
 
 def show_progress(bar: QProgressBar, job: Job) -> None:
-    """Show thousandths, since a range of Qt has 32 bits; without a total, the bar moves unless motion is reduced."""
+    """Show the progress of a job in thousandths. If its total is unknown, the bar moves unless motion is reduced."""
     bar.setRange(0, int(bool(job.total_amount) or reduced()) * 1000)
     bar.setValue(1000 * job.done_amount // max(job.total_amount, 1))
 

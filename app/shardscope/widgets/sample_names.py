@@ -1,4 +1,4 @@
-"""Display names of the samples."""
+"""Titles of the sample files, with the word *Damaged* or *Unusual* where it applies."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from shardscope.widgets.layouts import made
 
 
 class ScrollArea(QScrollArea):
-    """As wide as its content; a resize during a resize is not handled.
+    """Vertical scroll area; while it handles a resize of its content, it ignores further ones.
 
-    Text that fits without scroll bar, and not beside it, made Qt add and remove the bar until the stack overflowed.
+    Otherwise, for text that fits only without the scroll bar, Qt adds and removes the bar until the stack overflows.
     """
 
     _resizing = False
@@ -42,7 +42,7 @@ class _Scrolled(ScrollArea):
         if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize) and watched is (inner := self.widget()):
             column = inner.layout()
             if column is not None and column.hasHeightForWidth():
-                # Qt gives it the height that the text wants, and squeezes fields for those with a minimum height.
+                # Otherwise Qt reserves too little height, and squeezes fields that have no minimum height.
                 inner.setMinimumHeight(column.totalMinimumHeightForWidth(inner.width()))
         return super().eventFilter(watched, event)
 

@@ -1,4 +1,4 @@
-"""Strip of the sections of a file, with every one visible: its scale and its painting."""
+"""Strip that shows the sections of a file in a row, with even the smallest visible: its scale and its painting."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ LEAST = 7
 
 
 class StripScale:
-    """Maps offsets to pixels and back: linear inside a section, proportional as far as small sections allow.
+    """Maps offsets to pixels and back. Sections have widths proportional to their sizes, but at least `LEAST` pixels.
 
     `sections` are sorted without gaps, `edges` are their borders in pixels. `breaks` are the indices of sections
-    whose scale differs from that of their left neighbour by more than half.
+    whose bytes per pixel differ from those of their left neighbour by a factor of more than 1.5.
     """
 
     def __init__(self, size: int, sections: Sequence[Section], width: float, *, schematic: bool = False) -> None:
@@ -80,7 +80,7 @@ class StripScale:
 
 
 class SectionStrip(QWidget):
-    """Widget with a strip. Sizes are in pixels: default width, room beside, above and below strip and labels."""
+    """Widget with a strip and labels. `natural` is its default width, the other numbers are margins, in pixels."""
 
     natural, beside, above, below = 320, 0.0, 0.0, 0.0
 
@@ -107,7 +107,7 @@ class SectionStrip(QWidget):
 
 
 def widths_to_scale(sizes: Sequence[int], width: float, least: float = LEAST) -> list[float]:
-    """Return proportional widths that add up to `width`, none below `least` pixels unless there are too many."""
+    """Return widths proportional to `sizes` that add up to `width`; each is at least `least` if that is possible."""
     least = min(least, width / len(sizes))
     small: set[int] = set()
     while True:
@@ -154,7 +154,7 @@ def paint_labels(
     *,
     grounded: bool = False,
 ) -> None:
-    """Paint labels of the sections above a strip; `grounded`: on a ground of their own."""
+    """Paint labels of the sections above a strip; `grounded` also fills the background of each label."""
     metrics = QFontMetricsF(painter.font())
     above = strip.top() - LABEL_GAP - metrics.height()
     painter.setPen(colours.text)
@@ -175,7 +175,7 @@ class _Ground(NamedTuple):
 
 @lru_cache(maxsize=len(theme.NAMES) * len(SectionRole))
 def _ground(name: str, role: SectionRole) -> _Ground:
-    """Return the colours of a section in a palette; computing them takes far longer than painting."""
+    """Return the colours of a section in a palette; cached, since computing them takes longer than painting."""
     colours = theme.palette(name)
     return _Ground(colours.brushes(role), colours.edge(role), colours.ink_on(colours.section(role)))
 
@@ -203,7 +203,7 @@ def paint_swatch(painter: QPainter, colours: theme.Palette, role: SectionRole, b
 
 
 def fitting_label(label: str, name: str, metrics: QFontMetricsF, room: float) -> str:
-    """Return the longest text that fits `room` pixels: label, name with size, name, elided name; else empty."""
+    """Return the first text that fits `room` pixels: label, name with size, name, elided name; else an empty text."""
     for text in (label, label.rpartition(" · ")[0], name):
         if text and metrics.horizontalAdvance(text) <= room:
             return text

@@ -1,4 +1,4 @@
-"""Tables of declared columns: model, widths, view, context menu."""
+"""Tables whose columns are described by data: model, column widths, view and context menu."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 Roles = Qt.ItemDataRole
 
 THING_ROLE = int(Roles.UserRole)
-"""Item role of the entry of `things` in a row."""
+"""Item role for which a model returns the entry of a row in `things`."""
 
 Look = Callable[[QStyleOptionViewItem, theme.Palette, Any], object]
-"""Changes text, colour or font of a cell before it is painted."""
+"""Function that changes text, colour or font of a cell before it is painted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column of a table; its functions take the entry of a row.
+    """Column of a table; all functions get the entry of a row.
 
     Attributes:
         least: Minimum width in pixels; None for numbers and short words, which are never cut.
-        tip: Tooltip; by default the text.
-        spoken: Accessible text; None, or a function that returns None, for the displayed text.
-        key: Sort key; None if the table is not sorted by this column.
+        tip: Function for the tooltip; None: the tooltip is the displayed text.
+        spoken: Function for the accessible text; if it is None or returns None, that is the displayed text.
+        key: Function for the sort key; None if the table cannot be sorted by this column.
         stretched: True for the column that takes the remaining width.
     """
 
@@ -79,7 +79,7 @@ class Column:
 
 
 class TableModel(QAbstractTableModel):
-    """Table with one entry of `things` per row."""
+    """Table model with one row per entry of `things`."""
 
     columns: Sequence[Column] = ()
     things: Any = ()
@@ -192,9 +192,9 @@ def share_width(
 
 
 class ColumnFitter(QObject):
-    """Sets the widths of the visible columns of a table, whose model has `columns` with title, `number`, `stretched`.
+    """Sets the widths of the visible columns of a table, whose model has `columns` like those of `TableModel`.
 
-    Widths set by the user are kept by title.
+    Widths set by the user are stored under the title of the column.
     """
 
     def __init__(self, table: QTableView, measure: Callable[[int], ColumnWidth]) -> None:
@@ -292,8 +292,8 @@ class RowTable(QTableView):
     """Table of the declared columns of a `TableModel`.
 
     Attributes:
-        choose: Called with the row that was selected, or that was clicked although it is selected.
-        menu: Returns the context menu of a row.
+        choose: Called with the index of a row when it is selected or clicked.
+        menu: Function that returns the context menu of a row.
     """
 
     def __init__(
@@ -391,9 +391,9 @@ def list_rows(table: QTableView, name: str, spoken: str, row: int, **properties:
 def context_menu(
     parent: QWidget, entries: Iterable[Entry], picture: str = "", report: Callable[[str, bool], object] | None = None
 ) -> QMenu:
-    """Return a menu that is deleted when it closes; None is a separator, False is left out.
+    """Return a menu that is deleted when it closes. An entry None adds a separator, an entry False adds nothing.
 
-    With `report`, the last entry saves a picture of the parent; it gets a message and whether that failed.
+    With `report`, the last entry saves a picture of the parent; `report` gets a message and whether saving failed.
     """
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -1,7 +1,7 @@
-"""Palettes, letters and hatches of the window.
+"""Colour themes of the window, and the letters, underlines and hatches that show sections and fields without colour.
 
-A byte is tinted by its section, in two alternating strengths; keys, pointers and sizes are underlined. Colour is never
-the only sign: sections and fields also have letters, underlines or hatches.
+The background of a byte is the colour of its section; neighbouring fields alternate between two strengths of it. Keys,
+offsets and sizes are underlined.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ QAbstractScrollArea::corner { background: $window; border: none; }
 
 
 def stylesheet(colours: Mapping[str, str], zoom: float = 1.0) -> str:
-    """Return the style sheet; lines of one or two pixels are not scaled by `zoom`."""
+    """Return the style sheet of the application. Sizes of 3 pixels and more are multiplied by `zoom`."""
     # Qt does not draw the arrow of a combo box with a styled border.
     icons = {name: resource_paths.path(f"icons/{name}.svg").as_posix() for name in ("close", "down", "float")}
     sheet = _SHEET.substitute(colours, **icons, small=SMALL)
@@ -219,13 +219,13 @@ def decoded(part: float) -> float:
 
 
 NAMES = ("light", "dark", "light-safe", "dark-safe", "dark-room")
-"""Palettes: `-safe` ones are for colour-blind users, `dark-room` is for a projector."""
+"""Names of the palettes: `-safe` ones are for colour-blind users, `dark-room` is for a projector."""
 
 _applied: list[Palette] = []
 """Palette of the application; empty before `apply`."""
 
 _themed: WeakKeyDictionary[QWidget, str] = WeakKeyDictionary()
-"""Windows with a theme of their own."""
+"""Name of the theme, for each window that does not use the theme of the application."""
 
 _UNLIMITED = (1 << 19) - 1
 
@@ -266,7 +266,7 @@ HATCHES: Mapping[SectionRole, Qt.BrushStyle] = {
 }
 
 HATCHED = (SectionRole.PADDING, SectionRole.TRAILING, SectionRole.UNKNOWN)
-"""Sections that are hatched everywhere; the others only on strips of the safe palettes."""
+"""Sections that are hatched in all palettes. Others are hatched only in `-safe` palettes, and not behind bytes."""
 
 
 UNDERLINED: Mapping[FieldRole, tuple[float, ...]] = {
@@ -274,7 +274,7 @@ UNDERLINED: Mapping[FieldRole, tuple[float, ...]] = {
     FieldRole.OFFSET: (2, 1),
     FieldRole.SIZE: (1, 1),
 }
-"""Underlined field roles, with their dash pattern: solid, dashed or dotted."""
+"""Underlined field roles and the dash patterns of their lines: keys solid, offsets dashed, sizes dotted."""
 
 Tint = tuple[float, float, float]
 """Lightness, chroma, and hue in degrees, in OKLCH."""
@@ -298,7 +298,7 @@ _TINTS: dict[SectionRole | FieldRole, tuple[Tint, Tint, Tint, Tint]] = {
     FieldRole.OFFSET: ((0.83, 0.16, 100), (0.83, 0.16, 96), (0.45, 0.095, 90), (0.42, 0.09, 80)),
     FieldRole.SIZE: ((0.87, 0.13, 184), (0.8, 0.14, 184), (0.46, 0.08, 200), (0.47, 0.085, 205)),
 }
-"""Tints of sections behind bytes, and colours of underlined roles, in light, light-safe, dark and dark-safe palettes.
+"""Colours of sections and of underlined field roles, for the light, light-safe, dark and dark-safe palettes.
 
 They were optimised so that any two sections are easy to distinguish, in safe palettes also for colour-blind users.
 """
@@ -308,9 +308,9 @@ _STRONGER = 1.22
 
 @dataclass(frozen=True, eq=False)
 class Palette:
-    """Colours of one theme; `safe` palettes are for colour-blind users. Returned colours are shared: copy to change.
+    """Colours of one theme; `safe` palettes are for colour-blind users. Copy a returned colour before changing it.
 
-    `zero` is for zero bytes and letters on tints, `faint` for borders of input fields and disabled text,
+    `zero` is for zero bytes and for letters on coloured bytes, `faint` for borders of input fields and disabled text,
     `missing` for the hatch of bytes that are not loaded.
     """
 
@@ -349,7 +349,7 @@ class Palette:
 
     @cache  # noqa: B019
     def field(self, role: FieldRole) -> QColor:
-        """Return the background for a role in `UNDERLINED`: used for selected bytes and in drawings."""
+        """Return the background colour of an underlined field role, for selected bytes and drawings."""
         return colour(*self._tint(role))
 
     def underline(self, role: FieldRole, width: float = 2) -> QPen:
@@ -403,10 +403,10 @@ _TONES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "ok": ((0.53, 0.12, 150), (0.76, 0.13, 152)),
     "missing": ((0.76, 0.006, 260), (0.42, 0.008, 265)),
 }
-"""Lightness, chroma, hue and alpha (default: 1) in light and dark palettes, by field of `Palette`."""
+"""Light and dark colour of each field of `Palette`, as lightness, chroma, hue and alpha (default: 1)."""
 
 
-# Differences from `_TONES`.
+# Colours of single palettes that replace those of `_TONES`.
 _OWN: Mapping[str, dict[str, tuple[float, ...]]] = {
     "light-safe": {"text": (0.20, 0.015, 265), "zero": (0.345, 0.010, 265)},
     "dark-safe": {"text": (0.985, 0.004, 265), "zero": (0.91, 0.010, 265)},
@@ -456,13 +456,13 @@ def _apply(application: QApplication, chosen: Palette) -> None:
 
 
 def set_window_theme(window: QWidget, name: str) -> None:
-    """Give one window its own theme; an empty name restores that of the application."""
+    """Set the theme of one window; with an empty name, it uses the theme of the application again."""
     if name:
         _themed[window] = name
     else:
         _themed.pop(window, None)
     window.setStyleSheet(_sheet(palette(name)) if name else "")
-    # Set the palette last: a style sheet resets it, and children do not inherit that of the window.
+    # Set the palette last, since a style sheet resets it; children do not inherit the palette of the window.
     own = _qt_palette(palette(name)) if name else QPalette()
     for widget in (window, *window.findChildren(QWidget)):
         widget.setPalette(own)
@@ -499,7 +499,7 @@ def zoom(application: QApplication, factor: float) -> None:
 
 @contextmanager
 def _own_fonts(application: QApplication, ratio: float = 1.0) -> Iterator[list[QWidget]]:
-    """Set the own fonts of all widgets again at the end, `ratio` times as large: polishing resets them."""
+    """Yield all widgets, then restore fonts set on single widgets, scaled by `ratio`: style sheets reset them."""
     was_enabled = gc.isenabled()
     # Deleting an unreferenced widget while all widgets are listed leaves dangling pointers.
     gc.disable()
@@ -560,7 +560,7 @@ def system_name(application: QApplication) -> str:
 
 
 def fixed_font(size: float | None = None) -> QFont:
-    """Return a copy of the monospaced font, at a size in points (default: that of other texts)."""
+    """Return a copy of the monospaced font, at a size in points (default: the size of other texts)."""
     font = QFont(_mono(type_.zoom()))
     if size is not None:
         font.setPointSizeF(size)

@@ -1,4 +1,4 @@
-"""Actions that change the open file, and the status label of the permission."""
+"""Actions that change the open file, and the status label that shows whether editing is allowed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shardscope.widgets.layouts import made, new_action
 from shardscope.widgets.plain_text import tip
 
 ROOM = 9
-"""Padding of the text in pixels at 100 %."""
+"""Horizontal padding of the status label in pixels at 100 %."""
 
 
 class EditActions(QObject):
@@ -63,7 +63,7 @@ class EditActions(QObject):
         possible = not switch.edit_permission.why_not
         self.allow.setEnabled(possible)
         self.allow.setChecked(switch.allowed)
-        safe = self.tr("Turned off whenever a file is opened, against accidental changes")
+        safe = self.tr("Off whenever a file is opened, to prevent accidental changes")
         words = safe if possible else switch.edit_permission.why_not
         self.allow.setToolTip(tip(words))
         for verb, action in self._of:
@@ -80,7 +80,7 @@ class EditActions(QObject):
 
 
 class EditChip(QToolButton):
-    """Status label; a click toggles the permission to edit, or emits `sandbox_wanted` in a sandbox."""
+    """Label *Read-only* or *Editing on*; a click switches. In a sandbox, a click emits `sandbox_wanted`."""
 
     sandbox_wanted = Signal()
 

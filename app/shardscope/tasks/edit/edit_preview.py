@@ -1,4 +1,4 @@
-"""Preview of an edit, and the edit itself; called in jobs. No Qt here."""
+"""Computing the preview of an edit, and running the edit; both in jobs. No Qt here."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from shardcore.writing.undo import apply, finish, interrupted_edit, kept_text, p
 from shardscope.session.byte_marks import Proposed, ProposedRange
 
 SHOWN = 64
-"""Maximum number of old and new bytes per row."""
+"""Maximum number of old bytes, and of new bytes, in a row of the preview."""
 
 KEPT = 1 << 20
-"""Maximum number of new bytes kept for the preview of all changes, if they are computed piece by piece."""
+"""Maximum number of new bytes that a preview keeps in memory for changes whose bytes are computed in pieces."""
 
 MOST_LINES = 2_000
-"""Maximum number of lines compared individually; for more, one range that differs is shown."""
+"""Maximum number of lines compared one by one; larger texts are shown as one changed range."""
 
 Make = Callable[[bool, Progress], None]
-"""Function that runs an edit; its arguments are whether to keep the old bytes, and progress."""
+"""Function that runs an edit; its arguments are whether to keep an undo file, and a progress callback."""
 
 Undo = Callable[[str, Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
 class EditRequest:
-    """Requested edit; `now` is the time in ISO 8601 in UTC, `back` reverts the verb."""
+    """Requested edit; `now` is the time in ISO 8601 in UTC, `back` requests the reverse of the verb."""
 
     verb: Verb
     keys: Sequence[str] = ()
@@ -53,9 +53,9 @@ class ChangeRow:
     """One change, as a row of the preview.
 
     Attributes:
-        source: Source that contains it; None if no source can show it.
+        source: Name of the source that contains the change; None if the bytes view cannot show it.
         old_start: Offset in the old bytes; differs from `start` after insertions and deletions.
-        old: At most `SHOWN` of the `old_size` old bytes; `new` likewise.
+        old: The first of the `old_size` old bytes, at most `SHOWN`; `new` likewise.
     """
 
     source: str | None
@@ -72,15 +72,15 @@ class ChangeRow:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Changes of an edit; sizes are those of the file in bytes.
+    """Changes of an edit that can be run; `old_size` and `new_size` are file sizes in bytes.
 
     Attributes:
-        name: File that changes; empty if several do.
-        proposed: Changes by source, for the bytes view.
-        kept: Consequences without and with an undo file; empty if there is no choice.
-        asked: Request that it answers; None for typed bytes and undo.
-        undoes: Whether it undoes an edit.
-        undo: Undoes it, if the identity of the file is still the given one.
+        name: Name of the file that changes; empty if several files change.
+        proposed: Old and new bytes for the bytes view, by source.
+        kept: Texts on what happens to the old bytes, without and with an undo file; empty if there is no choice.
+        asked: Request from which the changes were computed; None for typed bytes and undo.
+        undoes: Whether this edit undoes another one.
+        undo: Function that undoes this edit, if the identity of the file is still the first argument.
     """
 
     what: str
@@ -113,7 +113,7 @@ class Proposal:
 
 
 def propose(shard: Shard, asked: EditRequest) -> Proposal:
-    """Compute an edit; a local file is locked meanwhile, against edits by other processes."""
+    """Compute the changes of an edit. Meanwhile, a local file is locked against edits by other processes."""
     from shardcore.operations.edit import compute_edit
 
     with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
@@ -134,7 +134,7 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
         found = [(start, typed.read(start, stop), source.read(start, stop)) for start, stop in typed.new_ranges]
         new = tuple(FileChange(start, data, "typed") for start, data, old in found if data != old)
         if not new:
-            raise UsageError("the typed bytes are the same as the file's")
+            raise UsageError("the typed bytes are the same as those in the file")
         edit = edit_of(source, f"overwrite {plural(sum(one.size for one in new), 'byte')}", new)
     return replace(_of_edit_with_undo(edit), again=lambda shard: propose_bytes(shard, changes))
 
@@ -149,7 +149,7 @@ def propose_undo(shard: Shard) -> Proposal:
 
 
 def put_back(path: Path, left: str, progress: Progress = no_progress) -> None:
-    """Undo the last edit if the file has the identity `left` or that is empty; finish one without undo file."""
+    """Undo the last edit, or finish an interrupted one without undo file. `left` is the expected identity, or empty."""
     with _uncancellable(progress) as report, locked(path):
         if left:
             with FileSource(path) as source:
@@ -163,7 +163,7 @@ def put_back(path: Path, left: str, progress: Progress = no_progress) -> None:
 
 
 def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
-    """Run an edit; it can be cancelled only if it has an undo file."""
+    """Run an edit; it can be cancelled only with `keep`, which writes an undo file."""
     if keep:
         apply(edit, progress=progress)
     else:
@@ -173,7 +173,7 @@ def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
 
 @contextmanager
 def _uncancellable(progress: Progress) -> Iterator[Progress]:
-    """Cancellation takes effect after the block."""
+    """Yield a progress callback that ignores cancellation."""
 
     def report(done: int, total: int) -> None:
         with suppress(Cancelled):

@@ -1,4 +1,4 @@
-"""Switch that permits editing the open file, off after every opening, and the edits that the file permits."""
+"""Switch that allows editing the open file, which is off after opening, and the edits possible for the file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOKING = "Checking whether the file can be changed …"
 
 
 class EditSwitch(QObject):
-    """Permission to change the open file; `interrupted(path, journal)` also reports a file that cannot be opened."""
+    """Permission to change the open file. `interrupted(path, journal)` reports an edit that was not completed."""
 
     changed = Signal()
     interrupted = Signal(object, object)
@@ -53,7 +53,7 @@ class EditSwitch(QObject):
 
     @property
     def why_not(self) -> str:
-        """Reason why nothing can be changed now, with advice; empty if it can."""
+        """Reason why the file cannot be changed now, with advice; empty if it can."""
         if self.edit_permission.why_not:
             return self.edit_permission.why_not
         if not self.allowed:
@@ -111,7 +111,7 @@ class EditSwitch(QObject):
 
 @dataclass(frozen=True, slots=True)
 class EditPermission:
-    """Edits that a file permits; `why_not` is empty if it may be changed, `last_edit` without an undo file."""
+    """Edits possible for a file. `why_not` is empty if it may be changed, `last_edit` if it has no undo file."""
 
     verbs: tuple[Verb, ...] = ()
     why_not: str = "Nothing is open"
@@ -121,7 +121,7 @@ class EditPermission:
 
 
 def edit_permission(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermission:
-    """Return the permission; call it in a job. Paths below `kept` (the samples) are never changed."""
+    """Return the edits possible for a shard; call it in a job. Paths below `kept` (the samples) are never changed."""
     path = shard.source.path if isinstance(shard.source, FileSource) else None
     try:
         edits, options = format_of(shard.format).edits, format_of(shard.format).options_for(OptionPurpose.REKEY)
@@ -170,7 +170,7 @@ def _why_not(shard: Shard, uri: str, verbs: tuple[Verb, ...], kept: Collection[P
     if folder is not None:
         return _no_permission(None, folder.path)
     if not isinstance(shard.source, FileSource):
-        return "It is part of another file: save it as a file and open that"
+        return "This content is part of another file: save it as a file and open that"
     path = shard.source.path
     if any(path.absolute().is_relative_to(one) for one in kept):
         return "Samples cannot be changed: copy the file and open the copy"

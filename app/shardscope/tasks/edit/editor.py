@@ -1,4 +1,4 @@
-"""Edits of the open file: dialog beside the bytes, which show the changes in place, job and outcome."""
+"""Edits of the open file: the dialog, beside bytes that show the changes; the job, undo, redo and the outcome."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from shardscope.widgets.table import Column, RowTable, TableModel
 from shardscope.widgets.tick_box import TickBox
 
 SHORT, NARROW, LONG = 6, 3, 64
-"""Number of old and new bytes shown per row in a wide and in a narrow dialog, and in the tooltip."""
+"""Number of bytes shown in a cell: in a wide dialog, in a narrow dialog, and in the tooltip."""
 
 
 class ChangeModel(TableModel):
@@ -102,7 +102,7 @@ NARROW_SHEET = 540
 LEAST = 400
 """Minimum width of the table in pixels."""
 LEAST_ROWS = 90
-"""Minimum height of the table in pixels; below, the whole dialog scrolls."""
+"""Minimum height of the table in pixels; if there is less room, the whole dialog scrolls."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def title_of(verb: Verb, *, back: bool = False) -> str:
 
 @dataclass(frozen=True)
 class EditTask:
-    """An edit as the dialog shows it; `propose` computes the changes in a job, from files and values of options."""
+    """Texts and input fields of the dialog of an edit; `propose` computes the changes from the input, in a job."""
 
     title: str
     help: str
@@ -129,7 +129,7 @@ class EditTask:
 
 
 class EditDialog(TaskDialog):
-    """Preview and confirmation of an edit; `wanted(proposal, keep)` runs it, with an undo file if `keep`."""
+    """Preview of an edit; signal `wanted(proposal, keep)` requests to run it, with an undo file if `keep`."""
 
     name = "editSheet"
     modal = False
@@ -198,7 +198,7 @@ class EditDialog(TaskDialog):
             self.model.short = short
             self.model.layoutChanged.emit()
 
-    # --- what is filled in ---
+    # --- values of the form ---
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -305,7 +305,7 @@ def _listed(paths: Iterable[Path]) -> str:
 
 @dataclass
 class _History:
-    """Edits of a file made in this window, and those undone, the last one last; `left` is its identity after them."""
+    """Edits of a file made and undone in this window, the latest last; `left` is the file identity after them."""
 
     made: list[Proposal] = field(default_factory=list)
     undone: list[Proposal] = field(default_factory=list)
@@ -336,7 +336,7 @@ class Editor(Task):
     # --- dialogs ---
 
     def ask(self, verb: Verb, *, back: bool = False, keys: tuple[str, ...] = ()) -> EditDialog | None:
-        """Show the dialog of a verb, by default for the selected rows; None if the file cannot be changed."""
+        """Show the dialog of a verb, for `keys` or the selected rows; return None if the file cannot be changed."""
         if self._switch.why_not:
             return None
         rows = self._chosen() if verb.takes is EditSubject.KEYS and not keys else RowRanges()
@@ -365,7 +365,7 @@ class Editor(Task):
     def ask_undo(self) -> EditDialog | None:
         if self._session.shard is None:
             return None
-        help_ = self.tr("Restore the bytes that it changed. The undo file is removed.")
+        help_ = self.tr("Restore the bytes that the edit changed. The undo file is removed.")
         return self._show(EditTask(self.tr("Undo the last edit"), help_, lambda shard, *_: propose_undo(shard)))
 
     # --- undo and redo ---
@@ -375,7 +375,7 @@ class Editor(Task):
 
     @property
     def last_edit(self) -> str:
-        """Name of the edit that `undo` undoes; it ends with `…` if that asks first, and is empty if there is none."""
+        """Name of the edit that `undo` undoes, with `…` if `undo` shows a dialog first; empty if there is none."""
         permission, edits = self._switch.edit_permission, self._history().made
         if edits and not permission.interrupted:
             return edits[-1].what
@@ -386,7 +386,7 @@ class Editor(Task):
         return undone[-1].what if (undone := self._history().undone) else ""
 
     def undo(self, uri: str = "") -> None:
-        """Undo the last edit at once if this window made it and no other program changed the file; otherwise ask."""
+        """Undo the last edit. Show a dialog first if this window did not make it, or the file changed since."""
         uri = uri or self._session.uri
         history = self._history(uri)
         if self._switch.edit_permission.interrupted or not history.made:
@@ -454,7 +454,7 @@ class Editor(Task):
         def written() -> None:
             history.undone.pop() if redone else history.undone.clear()
             if undoable:
-                # `make` may hold temporary files open.
+                # Drop `make`, which may keep temporary files open.
                 history.made.append(replace(proposal, rows=(), proposed={}, make=lambda *_: None))
             elif not proposal.undoes:
                 history.made.clear()
@@ -465,7 +465,7 @@ class Editor(Task):
         self._run(lambda job: proposal.make(keep, job.progress), proposal.what, news, stops=stops, then=written)
 
     def put_back(self, uri: str, journal: Journal | None = None) -> Job:
-        """Start a job that undoes the last edit, or completes an interrupted one without undo file, and reopens."""
+        """Start a job that undoes the last edit, or finishes an interrupted one without undo file; then reopen."""
         name = Path(uri).name
         if journal is not None and not journal.kept:
             what = f"finish {journal.what}"
@@ -491,7 +491,7 @@ class Editor(Task):
         uri: str = "",
         changed: Callable[[], object] | None = None,
     ) -> Job:
-        """Change the file in a lasting job, then reopen it; `stops`: cancelling leaves the file unchanged."""
+        """Change the file in a lasting job, then reopen it. `stops`: a cancelled job leaves the file unchanged."""
         session, shard, name = self._session, self._session.shard, Path(uri or self._session.uri).name
         session.watch.hold(held=True)
 
@@ -531,7 +531,7 @@ class Editor(Task):
     def _opened(self, _: Shard) -> None:
         if (news := self._after) is not None:
             self._after = None
-            # After all slots of `opened`, and after the selection is restored.
+            # Wait until all slots of `opened` have run and the selection is restored.
             QTimer.singleShot(0, self, lambda: self._reloaded(news))
 
     def _reloaded(self, news: EditOutcome) -> None:

@@ -87,7 +87,7 @@ class RekeyTask(Task):
         return sheet
 
     def _write(self, sheet: RekeyDialog, options: tuple[Option, ...], values: dict[str, object], target: Path) -> None:
-        """Write in a job that goes on when the dialog is closed."""
+        """Write the copy in a job that continues when the dialog is closed."""
 
         def work(shard: Shard, _: Job) -> None:
             from shardcore.operations.edit import edit_for

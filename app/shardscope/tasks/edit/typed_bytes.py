@@ -1,4 +1,4 @@
-"""Bytes typed over those of a file: shown in place, written by an edit with an undo file."""
+"""Bytes that the user types over bytes of the file, kept in memory until an edit writes them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOON_MILLISECONDS = 300
 
 
 class TypedBytes(QObject):
-    """Typed bytes in memory, until they are written or discarded; the last of `undone` is the next to redo."""
+    """Typed bytes, in memory until they are written or discarded. The last entry of `undone` is redone next."""
 
     changed = Signal()
     place_wanted = Signal(object)
@@ -125,7 +125,7 @@ class TypedBytes(QObject):
 
 
 def proposed_bytes(changes: Sequence[Change]) -> Proposed | None:
-    """Merge overwritten ranges for the bytes view, where later changes win; None if there are none."""
+    """Merge the overwritten ranges, where later changes win, for the bytes view; None without changes."""
     found: list[tuple[int, bytes]] = []
     for change in changes:
         data = change.data or b""

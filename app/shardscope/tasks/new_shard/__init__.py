@@ -1,1 +1,1 @@
-"""Creation of shards: packing files and converting shards, with a plan beforehand."""
+"""Creation of shards by packing files or converting a shard, with a plan of the new shard before it is written."""

@@ -1,4 +1,4 @@
-"""Contents of a new shard: files, folders and a manifest, counted in a job, and their list."""
+"""Contents of a new shard: the list of files, folders and a manifest, and the job that counts them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class InputKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input; `count` is its files, or the objects of a manifest, and `size` their bytes."""
+    """One input; `count` is the number of its files, or of the objects of a manifest, and `size` their bytes."""
 
     path: str
     kind: InputKind
@@ -91,7 +91,7 @@ class InputCount:
         return tuple(one.path for one in self.inputs if one.kind is not InputKind.MANIFEST)
 
     def problem(self, *, skip: bool = False) -> str:
-        """Return why the inputs cannot be packed, or empty; with `skip`, unreadable inputs do not count."""
+        """Return why the inputs cannot be packed, else an empty string; with `skip`, ignore unreadable inputs."""
         wrong = next((one for one in self.inputs if one.problem), None)
         if wrong is not None and not skip:
             return f"{wrong.path}: {wrong.problem}"
@@ -208,7 +208,7 @@ class InputList(RowTable):
 
 
 class ContentsView(QWidget):
-    """List of the inputs, with buttons; `changed` if they must be counted again."""
+    """List of the inputs with its buttons and tick boxes; emits `changed` when inputs or ticks change."""
 
     changed = Signal()
 
@@ -225,7 +225,7 @@ class ContentsView(QWidget):
                 ("addFiles", "Add &files…", "Files to pack, or a manifest", self._ask_files),
                 ("addFolder", "Add f&older…", "A folder, with its subfolders", self._ask_folder),
                 ("removeInputs", "&Remove", "Remove the selected inputs from the list", self.take_away),
-                ("useManifest", "Use its &manifest", "Keys and metadata recorded when extracting", self.use_manifests),
+                ("useManifest", "Use its &manifest", "Take keys and metadata from the manifest", self.use_manifests),
             )
         ]
         *_, self.remove, self.use = buttons

@@ -1,4 +1,4 @@
-"""New shards: dialog with contents, format, target, plan and options; the job that writes, and what became of it."""
+"""New shards: the dialog with contents, format, target, plan and options; the job that writes, and its result."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FULL = QSize(1240, 790)
 """Size of the dialog in pixels, limited to the window."""
 
 OWN = ("skip_unreadable", "manifest", "report", "keys", "plan", "force")
-"""Settings of `Pack` and `Convert` that have a place of their own, or none: a plan, the manifest of a conversion."""
+"""Settings of `Pack` and `Convert` that are not among the options: the dialog shows them elsewhere or not at all."""
 
 RULES = {
     KeyChoice.AS_IS.value: "Keep",
@@ -73,7 +73,7 @@ CONVERTED = {"sha256": "the sha256 of the content becomes the key", "number": "o
 
 
 class _FormatRow(QFrame):
-    """Radio button of a format, with what it is for and what it cannot do; a click anywhere chooses it."""
+    """Radio button of a format, with its purpose and limitations; a click anywhere in the row selects it."""
 
     def __init__(self, format: Format, writes: Writes, parent: QWidget) -> None:
         super().__init__(parent)
@@ -138,7 +138,7 @@ class FormatList(QWidget):
 
 
 class NewShardDialog(TaskDialog):
-    """Form, progress and result of packing `paths` or converting `shard`; `folder` is the target of remote input."""
+    """Form, progress and result of packing `paths` or converting `shard`. Remote input is written to `folder`."""
 
     name = "packSheet"
     write_wanted = Signal()
@@ -226,7 +226,7 @@ class NewShardDialog(TaskDialog):
     def minimumSizeHint(self) -> QSize:
         return QSize(420, 300)
 
-    # --- what is filled in ---
+    # --- values of the form ---
 
     @property
     def target(self) -> NewShardTarget | None:
@@ -258,7 +258,7 @@ class NewShardDialog(TaskDialog):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Local paths that are read, which must not be replaced."""
+        """Paths of the inputs; the new shard must not replace them. Empty for a remote shard."""
         if self.contents is not None:
             return self.contents.paths
         return () if self._request.is_remote else (self._request.uri,)
@@ -270,7 +270,7 @@ class NewShardDialog(TaskDialog):
     # --- changes ---
 
     def _take_format(self) -> None:
-        """Show the options of the chosen format, and the settings of the operation, which keep their values."""
+        """Show the options of the chosen format, and below the settings of the operation with their former values."""
         found = self.formats.format
         kept = {name: text for name, text in self.options.kept().items() if name in self._settings}
         page = QWidget(self)
@@ -375,7 +375,7 @@ class NewShardDialog(TaskDialog):
         self.check(work, take, kind="target", pool=Pool.IO)
 
     def preview(self, *, unread: bool = True) -> None:
-        """Compute the plan; with `unread`, first an estimate, then the exact one if there is little to read."""
+        """Compute the plan. With `unread`, estimate it from sizes, then compute it exactly if this reads little."""
         work = self.work
         if work is None:
             return
@@ -602,7 +602,7 @@ def pack_keys_text(writes: Writes) -> str:
         case KeyRule.OWN:
             return f"The key is the file name without extension ({writes.key_form}), or given by a manifest."
         case _:
-            return "The format has no keys. If a manifest gives some, they are recorded in a manifest beside the shard."
+            return "The format has no keys. Keys from a manifest are recorded in a manifest beside the shard."
 
 
 MAX_LISTED = 200

@@ -1,4 +1,4 @@
-"""Plan of a new shard: size, contents and offsets of its files, as a strip and as a tree."""
+"""Plan of a new shard: objects, sizes and offsets of its files and their sections, as a strip and a tree."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ABOUT = "≈ "
 
 
 class PlanModel(QAbstractItemModel):
-    """Files of a plan with their sections; the internal id is 0 for a file, and 1 + file index for its sections."""
+    """Files of a plan with their sections. The internal id of a file is 0, of a section 1 + the index of its file."""
 
     def __init__(self, view: QWidget) -> None:
         super().__init__(view)
@@ -81,7 +81,7 @@ class PlanModel(QAbstractItemModel):
     def section(self, index: Index) -> Section | None:
         return self.files[index.internalId() - 1].sections[index.row()] if index.internalId() else None
 
-    # --- what Qt asks ---
+    # --- overrides of Qt ---
 
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
         if not self.hasIndex(row, column, parent):
@@ -247,7 +247,7 @@ class PlanStrip(SectionStrip):
 
 _SWATCH = 15
 _NUMBER, _KINDS = 13, 26
-"""Column widths in digits: of a number, and of counts by kind."""
+"""Column widths in digits: for a number, and for numbers of objects per kind."""
 
 _MOST_SHARE = 10
 """Maximum ratio of overhead to content that is shown as a percentage."""
@@ -305,7 +305,7 @@ class PlanView(QWidget):
         tree.setMinimumHeight(_ROWS * row + 12)
         tree.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
-    # --- what it is reported ---
+    # --- called by the dialog ---
 
     def show_none(self, why: str) -> None:
         self.planned = None
@@ -342,7 +342,7 @@ class PlanView(QWidget):
         else:
             self.strip.show_file(None)
 
-    # --- inside ---
+    # --- internal ---
 
     def _say(self, words: str, *, plan: bool = False) -> None:
         self.summary.set_text(words)
@@ -369,7 +369,7 @@ def headline_text(plan: Plan, name: str) -> str:
 
 
 def summary_text(planned: Planned) -> str:
-    """Return `41 objects · 12,345 bytes of content · 1,234 bytes of overhead (10.0 %)`."""
+    """Return a text such as `41 objects · 12,345 bytes of content · 1,234 bytes of overhead (10.0 %)`."""
     plan = planned.plan
     about = "" if plan.exact else ABOUT
     parts = [plural(planned.objects, "object"), f"{plural(plan.content, 'byte')} of content"]

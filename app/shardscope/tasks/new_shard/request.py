@@ -1,4 +1,4 @@
-"""Request for a new shard, which the library plans and writes. No Qt here."""
+"""Job that plans and writes a new shard with the library: target, settings, progress. No Qt here."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NewShardTarget:
 
     @property
     def out(self) -> str:
-        """Target as the library expects it: folders end with a separator."""
+        """Target path for the library, which expects a separator at the end of a folder."""
         return f"{self.path}{os.sep}" if self.folder else str(self.path)
 
     def alike(self, other: NewShardTarget) -> bool:
@@ -46,12 +46,12 @@ class NewShardTarget:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan with its notes.
+    """Plan of a new shard with its notes.
 
     Attributes:
         objects: Number of objects, without parts of other objects.
         kinds: Text with the number of objects of each kind, by file index; only for files with several kinds.
-        losses: The notes that report lost information.
+        losses: Those of the `notes` that report lost information.
     """
 
     plan: Plan
@@ -63,7 +63,7 @@ class Planned:
 
 
 class Refused(Exception):
-    """Raised if there is no plan; `option` is the option with an invalid value, or empty."""
+    """Raised if the shard cannot be planned; `option` names the option with an invalid value, or is empty."""
 
     def __init__(self, error: ShardError, option: str = "") -> None:
         super().__init__(error.message)
@@ -147,7 +147,7 @@ class NewShardJob:
         return shardcore.pack(format, out, self.inputs, **self.settings, **how)
 
     def _wrong_option(self) -> str:
-        """Return the option without which the others are valid; empty if there is none."""
+        """Return the name of the option whose removal makes the others valid; empty if there is none."""
         options = self.target.options
         if not options or _can_begin(self.target, options):
             return ""

@@ -1,4 +1,4 @@
-"""Target of a new shard: suggested path, what exists there, and its fields."""
+"""Target of a new shard: the fields for its path, a suggested path, and a check of what exists there."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class TargetStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """State of a target on disk; `shards` is the number of shards of the format in a folder."""
+    """State of a target on disk; `shards` is the number of shards in an existing folder."""
 
     status: TargetStatus
     shards: int = 0
 
 
 def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]) -> TargetState:
-    """Check a target, in a job; `members` are name patterns of the shards in a folder."""
+    """Check what exists at a target; call it in a job. `members` are name patterns of the shards in a folder."""
     path = str(target.path)
     if not os.path.isdir(target.path.parent):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         return TargetState(TargetStatus.NO_PLACE)
@@ -71,7 +71,7 @@ def free_path(target: NewShardTarget) -> Path:
 
 
 def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: bool, home: str) -> Path:
-    """Return a default target beside the input but never the input; in `home` if the source is remote."""
+    """Return a default target beside the input, with another name; in `home` if the source is remote."""
     local = inputs or ((source,) if source and not is_address(source) else ())
     if local:
         first = Path(local[0]).absolute()
@@ -109,7 +109,7 @@ def _shards_in(folder: str, members: tuple[str, ...]) -> int:
 WRONG = {
     TargetStatus.NOT_A_FILE: "This is a folder: choose “Folder of files”, or another name.",
     TargetStatus.NOT_A_FOLDER: "This is a file: choose “One file”, or another name.",
-    TargetStatus.NO_PLACE: "The folder does not exist: choose another place.",
+    TargetStatus.NO_PLACE: "The folder does not exist: choose another folder.",
     TargetStatus.INPUT: "This is the input: choose another name.",
 }
 
@@ -164,7 +164,7 @@ class TargetView(QWidget):
         return self.tr(WRONG.get(self._state.status, ""))
 
     def offer(self, writes: Writes, *, folder: bool) -> None:
-        """Enable file and folder as the format allows; `folder`: the contents need a folder of files."""
+        """Enable *One file* and *Folder of files* as the format allows; `folder`: one file is not enough."""
         folder = folder or bool(self._chosen)
         with QSignalBlocker(self):
             self.one.setEnabled(writes.file)
@@ -186,7 +186,7 @@ class TargetView(QWidget):
             TargetStatus.FILE: "The file exists.",
             TargetStatus.FOLDER: f"The folder exists, with {plural(state.shards, 'file')} of the format.",
         }
-        # A label without text is lower.
+        # A space keeps the height of the label.
         self.state.setText(words.get(status, WRONG.get(status, " ")))
         self.replace.setVisible(status is TargetStatus.FILE or (status is TargetStatus.FOLDER and state.shards > 0))
         self.replace.setText(self.tr("Rep&lace it") if status is TargetStatus.FILE else self.tr("Rep&lace them"))

@@ -40,7 +40,7 @@ _TICK = 7.0
 
 
 class AlignedState(QObject):
-    """State shared by both sides; `chosen` carries the `DiffRun` found by `step`, or None."""
+    """State shared by both sides. Signal `chosen` carries the difference found by `step`, or None."""
 
     changed = Signal()
     chosen = Signal(object)
@@ -83,7 +83,7 @@ class AlignedState(QObject):
         self._jobs.ask(lambda _, job: aligned.overview(PARTS, job.progress), take, key="overview", failed=self._fail)
 
     def set_width(self, width: int, visible: int) -> None:
-        """Set the bytes per row and the rows on the screen; keeps the current byte."""
+        """Set the number of bytes per row and of visible rows; the first byte of the current row stays in that row."""
         self.visible = max(visible, 1)
         if width != self._width:
             self._width = width
@@ -178,7 +178,7 @@ class AlignedState(QObject):
 
 
 class AlignedHexView(QWidget):
-    """Bytes of one side (0: left, 1: right)."""
+    """Hex view of one of the two files; side 0 is on the left, side 1 on the right."""
 
     def __init__(self, state: AlignedState, side: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)

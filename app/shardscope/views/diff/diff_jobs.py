@@ -1,4 +1,4 @@
-"""Jobs that open and compare two shards, for one window."""
+"""Jobs of a *Diff* window, which open two shards and compare their objects and bytes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ShardPair:
 
 @dataclass(frozen=True)
 class DiffColumns:
-    """Columns of the objects of one side, in the order of the comparison; -1 for objects missing on this side."""
+    """Size, offset and shard number of each object on one side; size and offset are -1 if unknown or missing there."""
 
     size: I64
     start: I64
@@ -83,7 +83,7 @@ class ComparedPair:
     columns: tuple[DiffColumns, DiffColumns]
 
     def damage(self, names: Iterable[str]) -> str:
-        """Return why a shard could be compared only in part, with its name; empty if both are intact."""
+        """Return names and errors of damaged shards, which were compared only in part; empty if both are intact."""
         pairs = zip(names, (self.pair.first.damage, self.pair.second.damage), strict=True)
         return "; ".join(f"{name}: {error_text(error)}" for name, error in pairs if error is not None)
 
@@ -99,7 +99,7 @@ class BytesSideBySide:
 
 
 class DiffJobs(QObject):
-    """Jobs of one window; they belong to no document, so they continue when tabs are switched or closed."""
+    """Jobs of one *Diff* window. They do not depend on open documents, so they continue when tabs are closed."""
 
     compared = Signal(object)
     failed = Signal(object)

@@ -66,7 +66,7 @@ SIGNS = {
 
 
 KEY, FIRST_OFFSET = 1, 4
-"""Columns of the key and of the first offset."""
+"""Numbers of the columns *Key* and *Offset left*."""
 
 VALUES: tuple[Callable[[ComparedPair], NDArray[np.integer]], ...] = (
     lambda compared: compared.found.kinds,
@@ -76,11 +76,11 @@ VALUES: tuple[Callable[[ComparedPair], NDArray[np.integer]], ...] = (
     lambda compared: compared.columns[0].start,
     lambda compared: compared.columns[1].start,
 )
-"""Values of each column by object number, -1 if missing; for the key its row on the left."""
+"""For each column, function that returns its values by object number, -1 if missing; for *Key*, rows on the left."""
 
 
 class DiffObjectModel(TableModel):
-    """Entries are object numbers; `wanted` requests the keys of a page, `resorted` the numbers in `order`."""
+    """Model whose entries are indices of compared objects. `wanted` requests keys, `resorted` sorting by `order`."""
 
     things: I64 = np.zeros(0, np.int64)
     sortable = True
@@ -367,7 +367,7 @@ class DiffWindow(QDialog):
         ):
             signal.connect(slot)
 
-    # --- what was found ---
+    # --- result ---
 
     def _take(self, compared: ComparedPair) -> None:
         self.compared = compared

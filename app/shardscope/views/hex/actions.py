@@ -1,4 +1,4 @@
-"""Actions of the hex panel, for the menus of the window, and its context menu; copying and the bytes per row."""
+"""Actions of the hex panel for the menus of the window, its context menu, copying, and the number of bytes per row."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from shardscope.widgets.save_picture import add_picture
 from shardscope.widgets.table import context_menu
 
 LineForm = Callable[[str, Span, OpenedWith], str]
-"""Function that returns a command or program lines that print bytes, from URI, span and options."""
+"""Function of URI, span and opening options; returns a command or program lines that print the bytes of the span."""
 
 
 class HexActions(QObject):
-    """Actions of the hex panel. The window connects those without a slot; `look_up` gets a key, `extract` a row."""
+    """Actions of the hex panel; the window connects those without a slot. `look_up` emits a key, `extract` a row."""
 
     def __init__(
         self,
@@ -300,7 +300,7 @@ CHOICES = (RowWidth(RowMode.AUTO), *(RowWidth(RowMode.FIXED, width) for width in
 
 
 def record_of(path: Sequence[Node], source: str) -> tuple[int, int] | None:
-    """Return `(size, start)` of the smallest node on a path that has children and fits a row; None if there is none."""
+    """Return size and start of the smallest node on a path that has children and fits into a row; None without one."""
     for node in reversed(path[1:]):
         if node.span.source == source and 2 <= node.span.size <= MAX_WIDTH and node.expandable and node.bits is None:
             return node.span.size, node.span.start

@@ -34,7 +34,7 @@ _DIGITS = re.compile(r"[0-9a-f]*[a-f][0-9a-f]*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class EntryMeaning:
-    """One meaning of an entry: an offset to go to, or a key to look up if `offset` is None."""
+    """One meaning of a typed text: an offset to go to, or a key to look up if `offset` is None."""
 
     text: str
     words: str
@@ -43,7 +43,7 @@ class EntryMeaning:
 
 @dataclass(frozen=True)
 class EntryContext:
-    """Data in memory with which an entry is matched; `keys` are the keys of loaded objects."""
+    """Names and keys with which a typed text is matched; `keys` are those of objects that are loaded."""
 
     places: GotoNames
     is_key: Callable[[str], bool]
@@ -51,7 +51,7 @@ class EntryContext:
 
 
 def meanings(text: str, known: EntryContext) -> tuple[list[EntryMeaning], GotoError | None]:
-    """Return the meanings of a complete entry, offsets before objects; without one, the reason."""
+    """Return the meanings of a typed text, an offset before a key, and the error if there are none, else None."""
     found: list[EntryMeaning] = []
     trouble = GotoError("enter a number, a name or a key")
     try:
@@ -67,7 +67,7 @@ def meanings(text: str, known: EntryContext) -> tuple[list[EntryMeaning], GotoEr
 
 
 def choices(text: str, known: EntryContext, recent: Sequence[EntryMeaning] = ()) -> list[EntryMeaning]:
-    """Return the completions of an entry: its meanings, then matching names, keys and recent entries."""
+    """Return the completions of a typed text: its meanings, then matching names, keys and recent entries."""
     if not text:
         return list(recent)
     found, _ = meanings(text, known)
@@ -131,11 +131,11 @@ MOST_RECENT = 20
 _CHOICE = int(Qt.ItemDataRole.UserRole)
 _TEXT = _CHOICE + 1
 _SHARE = 0.55
-"""Maximum fraction of the field for the preview."""
+"""Maximum width of the preview, as a fraction of the width of the address field."""
 
 
 class AddressBar(QWidget):
-    """Address field; `chosen` carries an offset, `key_chosen` a key, `left` returns the focus to the bytes."""
+    """Address field. Signal `chosen` carries an offset, `key_chosen` a key; `left` requests to focus the bytes."""
 
     chosen = Signal(object)
     key_chosen = Signal(object)
@@ -188,7 +188,7 @@ class AddressBar(QWidget):
         self.field.clear()
 
     def show_place(self, offset: int | None) -> None:
-        """Show the current offset (None: no selection), unless the entry has the same meaning or is being edited."""
+        """Show the current offset (None: no selection), unless the field already means it or is being edited."""
         self._place = offset
         if not self.field.hasFocus():
             self._show_present()
@@ -236,7 +236,7 @@ class AddressBar(QWidget):
                 self._hide_preview()
         return super().eventFilter(watched, event)
 
-    # --- what is offered ---
+    # --- suggestions ---
 
     def _list_is_open(self) -> bool:
         return self.list.isVisible()

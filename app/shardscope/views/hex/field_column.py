@@ -1,4 +1,4 @@
-"""Column right of the text: names and values of the fields that begin in each row, where the width allows."""
+"""Column to the right of the bytes with names and values of the fields in each row, shown if there is room."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.theme import Palette
 
 STRETCH = 1024
-"""Size in bytes of a block of fields."""
+"""Size in bytes of the blocks for which fields are loaded and cached."""
 
 KEPT = 256
 """Maximum number of cached blocks; the least recently used are dropped."""
@@ -36,10 +36,10 @@ LEAST = 110
 """Minimum width of the column in pixels."""
 
 ROOM = 150
-"""Width of the column in pixels for which the gaps between bytes are narrowed."""
+"""Width of the column in pixels; if there is less room, the gaps between bytes are narrowed to make room for it."""
 
 MOST_DIGITS = 64
-"""Maximum width in digits; the same for all rows, so that the layout is stable."""
+"""Maximum width of the column in digits; the same for all rows, so that the layout is stable."""
 
 ARROW = " →"
 _BETWEEN = " · "
@@ -50,7 +50,7 @@ _KEPT_LINES = 500
 
 @dataclass(frozen=True, slots=True)
 class NamedField:
-    """Text of a field; `value` is empty if the bytes already show it, `path` starts at the section."""
+    """Texts for a field. `value` is empty if the bytes already show it; `path` has the names from the section down."""
 
     span: Span
     name: str
@@ -90,7 +90,7 @@ class FieldLine(NamedTuple):
 
 
 class FieldColumn(QObject):
-    """Fields beside the bytes, loaded in jobs; `wanted` is the user's choice, `shown` also requires space."""
+    """Fields beside the bytes, loaded in jobs. `wanted`: the user turned the column on; `shown`: there is also room."""
 
     changed = Signal()
 

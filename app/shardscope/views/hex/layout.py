@@ -1,4 +1,4 @@
-"""Rows of a hex view: which there are, what loaded pages say of their bytes, and where their cells are in pixels."""
+"""Rows of a hex view: their offsets, their bytes from loaded pages, folds of equal rows, and positions in pixels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_WIDTH = 1024
 
 @dataclass(frozen=True)
 class HexLayout:
-    """Division of a source into rows: one starts at each offset where `(offset + lead) % width` is 0.
+    """Division of a source into rows: a row starts at each offset where `(offset + lead) % width` is 0.
 
     The first row has `lead` blank cells, so that rows can align to records at any offset.
     """
@@ -43,7 +43,7 @@ class HexLayout:
 
     def __post_init__(self) -> None:
         if not 1 <= self.width <= MAX_WIDTH or not 0 <= self.lead < self.width:
-            raise ValueError(f"no layout: width {self.width}, lead {self.lead}")
+            raise ValueError(f"width must be 1 to {MAX_WIDTH} and lead below width, not {self.width} and {self.lead}")
 
     @staticmethod
     def aligned(size: int, width: int, origin: int) -> HexLayout:
@@ -76,9 +76,9 @@ class HexLayout:
 
 @dataclass(frozen=True)
 class ScreenRows:
-    """Rows on the screen, one or a fold per line; `folds` are ascending, and none begins above `top`.
+    """Rows on the screen. A line shows one row or a fold (several equal rows); `folds` are ascending, from `top` on.
 
-    `more`: the end of the last fold is not known, equal rows may continue below the screen.
+    `more`: the end of the last fold is not known yet; its equal rows may continue below the screen.
     """
 
     top: int
@@ -98,7 +98,7 @@ class ScreenRows:
         return rows
 
     def row_at(self, line: int) -> int:
-        """Return the first row of a line; outside the screen, a line is one row."""
+        """Return the first row of a line; lines outside the screen count as one row each."""
         if line < 0:
             return self.top + line
         return self.starts[line] if line <= self.lines else self.starts[-1] + line - self.lines
@@ -116,7 +116,7 @@ class ScreenRows:
 
     @cached_property
     def parts(self) -> list[tuple[int, ScreenRows]]:
-        """Lines from which rows are consecutive, or one fold, with these rows."""
+        """Parts of the screen, each with its first line: a single fold, or consecutive rows without a fold."""
         found, line = [], 0
         for fold in self.folds:
             at = self.line_of(fold.start)
@@ -145,10 +145,10 @@ def cell_at_column(column: float, width: int, gap: float = 1.0) -> int:
 
 SECTION_ROLES = tuple(SectionRole)
 NO_RUN = -(1 << 40)
-"""Distance to the start of an unknown run; larger than any row."""
+"""`ByteCells.before` if the run is unknown: farther away than any row is wide."""
 
 SHADES = 2 * len(FieldRole)
-"""Number of shades per section: one per field role and parity."""
+"""Number of values of `ByteCells.shade` per section: one for each field role and parity."""
 
 
 class CellState(IntEnum):
@@ -176,8 +176,8 @@ class ByteCells:
         data: The bytes; 0 where they are not loaded.
         state: `CellState`.
         shade: Section index * `SHADES` + field role * 2 + parity.
-        begins: `FieldRole` + 1 where a run begins, else 0.
-        before: Start of the run before the first cell, relative to it; `NO_RUN` if unknown.
+        begins: `FieldRole` + 1 at the first byte of a run (bytes of one field), else 0.
+        before: Start of the run of the byte before the first cell, relative to that cell; `NO_RUN` if unknown.
     """
 
     first: int
@@ -189,7 +189,7 @@ class ByteCells:
     gaps: tuple[Gap, ...]
 
     def under_another(self) -> NDArray[np.bool_]:
-        """Return the cells whose byte above belongs to another run, for a border; shape `(rows, width)`."""
+        """Return which cells are below a byte of another run, so need a border above; shape `(rows, width)`."""
         width = self.data.shape[1]
         places = np.arange(self.data.size)
         owner = np.maximum.accumulate(np.where(self.begins.ravel() > 0, places, self.before))
@@ -265,7 +265,7 @@ def _merged(gaps: Sequence[Gap]) -> tuple[Gap, ...]:
 
 
 def with_new(cells: ByteCells, proposed: Proposed) -> ByteCells:
-    """Return cells with the new bytes. Removed bytes become blank; new bytes that are not loaded become missing."""
+    """Return cells with the new bytes of an edit. Removed bytes become blank, bytes not in memory become missing."""
     start, stop = max(cells.first, 0), cells.first + cells.data.size
     touched = proposed.inside(start, stop) if proposed.shows_new else ()
     if not touched:
@@ -305,7 +305,7 @@ def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[
 
 
 def run_at(pages: PageCache, name: str, offset: int) -> Range | None:
-    """Return the run at a byte, as far as adjacent loaded pages contain it."""
+    """Return the range of the run that contains a byte, within adjacent loaded pages; None if it is not loaded."""
     found = _run_in(pages.get(name, offset // PAGE), offset)
     if found is None:
         return None
@@ -324,7 +324,7 @@ def run_at(pages: PageCache, name: str, offset: int) -> Range | None:
 
 
 def _run_in(page: BytePage | None, offset: int) -> tuple[int, int, tuple[int, int]] | None:
-    """Return start and stop of the run at a byte of a page, with its role and parity."""
+    """Return start, stop, and role with parity of the run at a byte of a page; None if it is unknown."""
     runs = page.runs if page is not None else None
     at = int(np.searchsorted(runs.start, offset, "right")) - 1 if runs is not None else -1
     if runs is None or at < 0 or offset >= int(runs.stop[at]):
@@ -341,7 +341,7 @@ CHUNK = 4 * 1024 * 1024
 """Number of bytes compared between two checks for cancellation."""
 
 KEPT = 128
-"""Maximum number of pages whose folds are cached, and of measured folds."""
+"""Maximum number of pages whose folds are cached, and of folds whose real ends are cached."""
 
 
 def fold_text(rows: int, value: int, *, more: bool = False, hits: int = 0) -> str:
@@ -350,7 +350,7 @@ def fold_text(rows: int, value: int, *, more: bool = False, hits: int = 0) -> st
 
 
 def hits_inside(patterns: Sequence[Searched], value: int, size: int) -> int:
-    """Return the number of hits in `size` bytes of one value; the longest matching pattern counts, no expression."""
+    """Return the number of hits of the longest matching pattern in `size` bytes of one value; ignores expressions."""
     row, plain = bytes([value]), [one for one in patterns if isinstance(one, Pattern)]
     longest = max((one.size for one in plain if len(find_in(row * one.size, one))), default=size + 1)
     return max(size - longest + 1, 0)
@@ -376,7 +376,7 @@ def folds_of(layout: HexLayout, page: BytePage) -> tuple[range, ...]:
 
 
 class EqualBytes(NamedTuple):
-    """Equal bytes in one field. `ended`: the end was reached; `beyond`: there may be more on other pages."""
+    """Range of equal bytes in one field. `ended`: `stop` is their real end; `beyond`: other pages may have more."""
 
     start: int
     stop: int
@@ -385,7 +385,7 @@ class EqualBytes(NamedTuple):
 
 
 def measure(readable: Readable, name: str, found: EqualBytes, check: Callable[[], object]) -> EqualBytes:
-    """Extend equal bytes to both sides by at most `LOCAL`, in a remote source within cached bytes. Runs in a job."""
+    """Find more equal bytes on both sides: at most `LOCAL` each, in a remote source only cached ones. Runs in a job."""
     source = readable.bytes_of(name)
     value = source.read(found.start, found.start + 1)[0]
     low, high = max(found.start - LOCAL, 0), min(found.stop + LOCAL, source.size)
@@ -421,7 +421,7 @@ def measure(readable: Readable, name: str, found: EqualBytes, check: Callable[[]
 
 
 class _Fold(NamedTuple):
-    """Folded rows, sorted by their end."""
+    """Half-open range of folded rows; `stop` is the first field, since folds are sorted by it."""
 
     stop: int
     start: int
@@ -431,7 +431,7 @@ class _Fold(NamedTuple):
 class RowFolds:
     """Folds of one source; a fold is shown at its first row.
 
-    `edges` returns the offsets that split a fold, or None if a range must not be folded. Folds are cached by page:
+    `edges(start, stop)` returns offsets that split a fold, or None if it must not be folded. Folds are cached by page:
     call `forget` when edges or `opened` change.
     """
 
@@ -509,7 +509,7 @@ class RowFolds:
         return max(row * self._layout.width - self._layout.lead, 0) // PAGE
 
     def _on(self, number: int) -> tuple[BytePage | None, list[EqualBytes], list[_Fold]]:
-        """Return a page, its equal bytes that are not measured, and its folds."""
+        """Return a page, its equal bytes whose ends were not searched on other pages, and its folds."""
         page, known = self._pages.get(self._name, number), self._known.get(number)
         if known is not None and known[0] is page:
             return known
@@ -542,7 +542,7 @@ class RowFolds:
         return folds
 
     def measure(self, rows: ScreenRows) -> bool:
-        """Measure the first visible fold that reaches the end of its page, in a job; True if `rows` is outdated."""
+        """Find the ends of the first visible fold that may go beyond its page, in a job; True if `rows` is outdated."""
         outdated = self._version != self._pages.version and bool(self._measured)
         self._version = self._pages.version
         if outdated:
@@ -666,7 +666,7 @@ class HexGrid:
         return max(layout.row_start(rows.top - 1), 0), layout.row_start(rows.row_at(rows.lines) + 1)
 
     def blocks(self, start: int, stop: int, rows: ScreenRows, beyond: int = 0) -> list[Block]:
-        """Return the bytes `[start, stop)` on the screen, and `beyond` lines around it, as at most three rectangles."""
+        """Return the bytes `[start, stop)` on screen, or up to `beyond` lines outside, as at most three rectangles."""
         width, lead, starts = self.layout.width, self.layout.lead, rows.starts
         start = max(start, (starts[0] - beyond) * width - lead)
         stop = min(stop, (starts[-1] + beyond) * width - lead)
@@ -735,7 +735,7 @@ class RowRule:
     shrinks: bool = False
 
     def grid(self, make: Callable[[HexLayout, bool], HexGrid], size: int, room: float, beside: float = 0) -> HexGrid:
-        """Return the geometry for `room` pixels; the margins shrink first if `beside` pixels then remain.
+        """Return the geometry for a width of `room` pixels. Margins shrink first, if `beside` pixels then remain free.
 
         `make` returns the geometry of a layout, with narrow margins if its second argument is True.
         """

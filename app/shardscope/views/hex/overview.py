@@ -56,7 +56,7 @@ _PARTLY = 0.4
 _MOST_MARKS = 5000
 _LONGEST_NOTE = 160
 _SHORT = 14
-"""Maximum number of characters of a section name in a drawing with arcs."""
+"""Maximum number of characters of a section name while arrows are shown above the strip."""
 _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
@@ -191,7 +191,7 @@ class Overview(SectionStrip):
                 self._paint_highlights(painter, colours, strip, highlights)
             if arrows:
                 self._paint_arrows(painter, colours, strip, arrows)
-                # Short names on a ground of their own, above the arcs.
+                # Short names on a filled background, above the arcs.
                 short = [cut_end(section.name, _SHORT) for section in self._scale.sections]
                 paint_labels(painter, colours, self._scale, strip, short, grounded=True)
             if not name:

@@ -62,10 +62,10 @@ _NO_BRUSH = Qt.BrushStyle.NoBrush
 
 @dataclass
 class HexScene:
-    """Rows of the screen and what is painted over them; ranges are half-open, `caret` is -1 for none.
+    """Rows on the screen and everything painted over them. Ranges are half-open; `caret` is -1 in an empty source.
 
-    `frames` are the field at the caret, then its record; `record` is the one under the pointer. With `half`, the
-    second digit of the byte is typed next.
+    `frames` are the ranges of the field at the caret and of its record; `record` is that of the record under the
+    pointer. `half`: the first hex digit of the byte at the caret was typed, the second comes next.
     """
 
     rows: ScreenRows
@@ -109,7 +109,7 @@ _LETTERS = np.frombuffer(b" " + b"".join(FIELD_LETTERS[role].encode() for role i
 
 
 class _Face:
-    """Glyph indices of ASCII in a font; `rise` is the baseline below the top of a text, in whole device pixels."""
+    """Glyph indices of printable ASCII characters in a font; `rise` is the distance from the top to the baseline."""
 
     def __init__(self, font: QFont, grid: HexGrid) -> None:
         self.font = font
@@ -117,7 +117,7 @@ class _Face:
         self.rise = grid.rounded(self.raw.ascent()) if self.raw.isValid() else 0.0
         glyphs = self.raw.glyphIndexesForString("".join(map(chr, range(32, 127)))) if self.raw.isValid() else []
         self.glyphs = np.zeros(128, np.int64)
-        # A font with ligatures or without some of them is drawn as text.
+        # A font with ligatures, or without some ASCII characters, is drawn as text.
         self.whole = len(glyphs) == 127 - 32 and all(glyphs)
         if self.whole:
             self.glyphs[32:127] = glyphs
@@ -209,7 +209,7 @@ class _RowPainter:
         self._brushes: dict[int, QBrush] = {}
 
     def paint(self, painter: QPainter, scene: HexScene, cells: ByteCells, width: float, scroll: float) -> None:
-        """Paint consecutive rows, or one fold with the cells of its first row, below the height of the header."""
+        """Paint consecutive rows below the header, or one fold, whose `cells` are those of its first row."""
         top = self.grid.header
         painter.fillRect(QRectF(0, top, width, scene.rows.lines * self.grid.row), self.palette.base)
         painter.translate(-scroll, 0)
@@ -332,7 +332,7 @@ class _RowPainter:
                 self._cuts(painter, rows, scene.sandboxed)
 
     def _cuts(self, painter: QPainter, rows: ScreenRows, sandboxed: SandboxChanges) -> None:
-        """Mark where bytes were removed; at the end of the source, after the last byte."""
+        """Mark the offsets at which bytes were removed in a sandbox; at the end of the source, after the last byte."""
         grid, layout = self.grid, self.grid.layout
         painter.save()
         painter.setPen(Qt.PenStyle.NoPen)
@@ -415,7 +415,7 @@ def paint_gutter(painter: QPainter, grid: HexGrid, palette: Palette, top: float,
 
 
 def _stretches(values: NDArray[Any]) -> Iterable[tuple[int, int, int, int]]:
-    """Return `(row, first cell, stop, value)` of equal neighbours in each row; zeros are omitted."""
+    """Return `(row, first cell, stop, value)` for each range of equal values in a row, except zeros."""
     changes = np.ones(values.shape, np.bool_)
     changes[:, 1:] = values[:, 1:] != values[:, :-1]
     rows, places = np.nonzero(changes)
@@ -427,7 +427,7 @@ def _stretches(values: NDArray[Any]) -> Iterable[tuple[int, int, int, int]]:
 
 
 def _blocks(values: NDArray[Any]) -> list[tuple[Block, int]]:
-    """Return blocks of equal values; equal stretches of adjacent rows are merged, zeros are omitted."""
+    """Return blocks of equal values, except zeros; equal ranges of adjacent rows are merged."""
     found: list[tuple[Block, int]] = []
     for row, cell, stop, value in _stretches(values):
         if found and found[-1][1] == value and found[-1][0][1:] == (row, cell, stop):
@@ -445,7 +445,7 @@ def _within(cells: ByteCells, ranges: Sequence[Range]) -> Mask:
 
 
 def _tint(colours: NDArray[np.uint32], chosen: Mask, tint: QColor, alpha: float) -> None:
-    """Blend a colour over opaque ARGB pixels in place; zeros are not painted and stay."""
+    """Blend a colour over opaque ARGB pixels in place; pixels with value 0 are not painted and stay 0."""
     chosen = chosen & (colours > 0)
     under = colours[chosen]
     mixed = np.full(len(under), 255 << 24, np.uint32)
@@ -470,13 +470,13 @@ def shade_tables(name: str) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     return plain.ravel(), selected.ravel()
 
 
-# --- all of the view ---
+# --- the whole view ---
 
 Paint = Callable[[QPainter, int, int], None]
 """Function that paints `count` rows, from row `first` of the screen, at the top of the device."""
 
 CellsOf = Callable[[int, int], ByteCells]
-"""Function that returns the cells of a number of rows from a first row."""
+"""Function of a first row and a number of rows; returns their cells."""
 
 
 class RowCanvas:
@@ -550,7 +550,7 @@ _FAINT = 0.55
 _FILL = 0.2
 """Opacity of highlights."""
 _AWAY = 60.0
-"""Length in pixels that an arrow continues beyond the screen."""
+"""Arrows to rows above or below the screen end this many pixels beyond its edge."""
 _HEAD = 7.0
 
 
@@ -611,7 +611,7 @@ class HexPainter:
             painter.translate(0, -line * self.grid.row)
 
     def _keys(self, scene: HexScene, scroll: float) -> list[Hashable]:
-        """Return the cache key of each line; they ignore the bytes, since their changes call `forget`."""
+        """Return a cache key per line. It does not depend on the bytes: when they change, `forget` is called."""
         layout, rows = self.grid.layout, scene.rows
         starts = [row * layout.width - layout.lead for row in rows.starts]
         keys: list[Hashable] = [(scroll, start, stop) for start, stop in pairwise(starts)]
@@ -626,7 +626,7 @@ class HexPainter:
                     keys[line] = keys[line], kind, inside
         return keys
 
-    # --- over the rows ---
+    # --- overlays ---
 
     def _current_row(self, painter: QPainter, scene: HexScene) -> None:
         grid, layout = self.grid, self.grid.layout

@@ -38,7 +38,7 @@ LOW = 330
 
 
 class Naming:
-    """Names of the open source that the address field completes; those of fields are loaded in a job."""
+    """Names and keys with which the address field completes a text; names of fields are loaded in a job."""
 
     def __init__(self, session: Session, state: HexState) -> None:
         self._session, self._state = session, state
@@ -82,7 +82,7 @@ class Naming:
 
 
 class HexPanel(QWidget):
-    """Central panel; the window sets `room`, the height without notices, so that a notice covers rows only."""
+    """Central panel. `room`, set by the window, returns its height without notices, which only cover rows of bytes."""
 
     full_width_changed = Signal()
     look_up_wanted = Signal(object)
@@ -184,7 +184,7 @@ class HexPanel(QWidget):
 
     @property
     def full_width(self) -> float:
-        """Width in pixels at which all columns fit; infinite for drawings."""
+        """Width in pixels at which all columns fit; infinite for drawings and for rows as long as a record."""
         by_record = self.rows.width.mode is RowMode.RECORD
         return math.inf if self.drawings.in_front or by_record else self.view.full_width
 
@@ -368,7 +368,7 @@ class HexPanel(QWidget):
     def _session_selected(self, selection: Selection) -> None:
         span, state = selection.span, self.state
         if span != self._session.selection.span:
-            return  # of a file that was closed while the panel was hidden
+            return  # The file was closed while the panel was hidden.
         if selection.complete and not isinstance(selection.origin, TraceWalk):
             self.address.show_place(span.start if span is not None and span.source == state.name else None)
         if span is None:

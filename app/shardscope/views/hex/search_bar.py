@@ -75,7 +75,7 @@ class SearchHistory(QObject):
             self.changed.emit(self.entries)
 
     def step(self, by: int, now: Entry) -> Entry | None:
-        """Return an older (1) or newer (-1) entry; after the newest entry comes the text being typed."""
+        """Return the next older (1) or newer (-1) entry, None at the ends; the typed text counts as the newest."""
         if not self._lines or now != self._lines[self._at]:
             # After typing, history starts again from the current text.
             self._lines, self._at = [now, *(entry for entry in self.entries if entry != now)], 0
@@ -101,10 +101,10 @@ KINDS: dict[str, tuple[str, Callable[[str, bool], Sequence[Searched]]]] = {
 _BYTES = re.compile(r"([0-9a-f?]{2} )+[0-9a-f?]{0,2}", re.IGNORECASE)
 
 AT_ONCE = 64 * 1024 * 1024
-"""Maximum number of bytes fetched to count the hits after the first search; loaded and local bytes are free."""
+"""Maximum number of bytes fetched to count all hits once one was found; local and cached bytes do not count."""
 
 COUNTED = 10_000
-"""Number of hits at which counting ends; *List* counts all."""
+"""Number of hits at which this counting ends; the button *List* counts all hits."""
 
 
 class SearchBar(QWidget):
@@ -122,7 +122,7 @@ class SearchBar(QWidget):
         self._last: tuple[NextHit, bool] | None = None
         self._again: deque[bool] = deque()
         self._contents, self._at, self._rest = HitList(), 0, ""
-        # Until a kind is chosen, it follows what is typed.
+        # Until the user chooses a kind, it is derived from the typed text.
         self._chosen = False
         self.history = SearchHistory(self)
         self.hits = HitList()
@@ -270,7 +270,7 @@ class SearchBar(QWidget):
                 return True
         return super().eventFilter(watched, event)
 
-    # --- what was searched before ---
+    # --- search history ---
 
     def _entry(self) -> Entry:
         return self.kind.currentText(), self.field.text()
@@ -287,7 +287,7 @@ class SearchBar(QWidget):
     # --- the bytes ---
 
     def _patterns(self) -> tuple[Searched, ...]:
-        """Parse the entry and mark its hits on the screen; reports what is wrong with it."""
+        """Parse the text in the search field and mark its hits on the screen; if it is invalid, show the error."""
         text = self.field.text()
         try:
             patterns = tuple(KINDS[self.kind.currentText()][1](text, self.match_case.isChecked())) if text else ()
@@ -306,7 +306,7 @@ class SearchBar(QWidget):
         self._overview.set_hits(hits.on_a_strip if hits.source == self._state.name else ())
 
     def look(self, *, backward: bool = False) -> None:
-        """Search from the caret and wrap around; a call during a search waits for its end."""
+        """Search from the caret and wrap around. A call during a search is queued until that search has ended."""
         patterns, span = self._patterns(), self._state.selection.span
         if not patterns:
             return
@@ -357,7 +357,7 @@ class SearchBar(QWidget):
     def list_all(self) -> None:
         patterns = self._patterns()
         if patterns and self.contents.isChecked():
-            # They were listed when they were found.
+            # Hits in contents were listed when they were found.
             self.list_wanted.emit() if self._contents.patterns == patterns else self.look()
         elif patterns:
             self._run(partial(self._list, patterns, self._show_list))

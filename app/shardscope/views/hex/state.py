@@ -44,7 +44,7 @@ MOST = 2000
 """Maximum number of hits marked on one screen."""
 
 THUMB = 100_000
-"""Maximum of the scroll bar; more rows are scaled."""
+"""Maximum value of the scroll bar; if there are more rows, its values are scaled."""
 
 
 _KEPT = 16
@@ -52,9 +52,9 @@ _KEPT = 16
 
 
 class RowScroller:
-    """Keeps the top row and a scroll bar in step; only this class may read the bar, whose values are scaled to 32 bits.
+    """Top row of a view and its scroll bar. Only this class may read the bar, since its values may be scaled.
 
-    `away` returns the row some lines below a row; with folded rows, this is not an addition.
+    `away(row, lines)` returns the row that is `lines` lines below `row`; with folded rows, this is not their sum.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class RowScroller:
         bar.actionTriggered.connect(self._act)
 
     def resize(self, total: int, visible: int) -> None:
-        """Set the total and visible number of rows; keeps the top row, or the end if it is visible."""
+        """Set the total and visible number of rows. The top row stays, or the last row if it was visible."""
         at_end = total == self._total and 0 < self.top == self.last_top
         self._total, self.visible = total, max(visible, 1)
         last = self.last_top = max(self._away(total, -self.visible), 0)
@@ -99,7 +99,7 @@ class RowScroller:
         self._to(self._lines_away(sign * int(whole)))
 
     def show(self, row: int, *, centre: bool = False) -> None:
-        """Scroll minimally to show a row; with `centre`, to a third of the screen."""
+        """Scroll as little as possible to show a row; with `centre`, show it a third of the screen below the top."""
         if self.top <= row < self._away(self.top, self.visible):
             return
         above = self.visible // 3 if centre else 0 if row < self.top else self.visible - 1
@@ -145,7 +145,7 @@ def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
 
 
 def hits_in(pages: PageCache, name: str, hits: HitList, start: int, stop: int) -> list[Range]:
-    """Return at most `MOST` hits that overlap `[start, stop)`: in loaded bytes; of an expression, those listed."""
+    """Return at most `MOST` hits that overlap `[start, stop)`, found in loaded bytes; for a regex, those in `hits`."""
     patterns = [one for one in hits.patterns if isinstance(one, Pattern)]
     if len(patterns) < len(hits.patterns):
         return hits.inside(start, stop)[:MOST] if hits.source == name else []
@@ -163,18 +163,18 @@ def hits_in(pages: PageCache, name: str, hits: HitList, start: int, stop: int) -
 
 class ByteEdits(Protocol):
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
-        """Overwrite bytes at some offsets in one step, described by `what` (default: the number of bytes).
+        """Write `(offset, bytes)` pieces over the file in one undo step, named `what` (default: number of bytes).
 
-        `second` is set for the second digit of the last byte typed.
+        `second` is True for the second hex digit of the byte that was typed last.
         """
 
 
 class HexState(QObject):
-    """State of one scroll area, showing one source of a `PageCache`.
+    """State of one scroll area, which shows one source of a `PageCache`.
 
-    `sections` are sorted without gaps, or empty; `highlights` and `arrows` are those of all sources. `path` leads to
-    the field at the caret once it is loaded, `frames` are that field and its record. `selected` is False while only
-    the caret is shown, `edits` is None for read-only files, `beside` are the pixels kept free right of the text.
+    `sections` are sorted without gaps, or empty; `highlights` and `arrows` include those in other sources. `path` are
+    the nodes down to the field at the caret once it is loaded, `frames` the ranges of that field and of its record.
+    `selected` is False for a caret without selection, `edits` None if read-only, `beside` the pixels kept for fields.
     """
 
     read_only = Signal()
@@ -242,7 +242,7 @@ class HexState(QObject):
         pages.changed.connect(self._page_changed)
         pages.cleared.connect(self._look_otherwise)
 
-    # --- what is on the screen, computed once until it scrolls or changes ---
+    # --- visible rows, cached until they scroll or change ---
 
     @property
     def selection(self) -> HexSelection:
@@ -267,7 +267,7 @@ class HexState(QObject):
 
     @property
     def stretches(self) -> list[Range]:
-        """Visible byte ranges; a fold counts with its first row only."""
+        """Visible byte ranges; of a fold, they contain only the first row."""
         _ = self.rows_on_screen
         return self._stretches
 
@@ -482,7 +482,7 @@ class HexState(QObject):
         self._caret_changed()
 
     def deselect(self) -> None:
-        """Keep the caret, without a selection."""
+        """Remove the selection but keep the caret."""
         self.select(Span(self.name, self._caret, self._caret + 1), reveal=False)
         self.selected = False
 
@@ -503,7 +503,7 @@ class HexState(QObject):
         self._choose(0, self.layout.size)
 
     def select_field(self, offset: int) -> None:
-        """Select the run at a byte at once, then its exact field when a job has looked it up."""
+        """Select the run of bytes at an offset at once, then the exact field when a job has found it."""
         run = run_at(self.pages, self.name, offset)
         if run is not None:
             self._choose(*run)
@@ -607,7 +607,7 @@ class HexState(QObject):
         if self.edits is None:
             return
         if old is None:
-            self._early.append(digit)  # until the page is loaded
+            self._early.append(digit)
             return
         second = self.half
         new = old & 0xF0 | digit if second else digit << 4 | old & 0x0F
@@ -700,7 +700,7 @@ class HexState(QObject):
         self._across.setRange(0, max(int(grid.width) - room.width(), 0))
 
     def offset_at(self, point: QPointF, part: HexPart | None = None) -> tuple[int, HexPart] | None:
-        """Return the byte nearest to a point and its part; None outside the bytes unless `part` is given."""
+        """Return the offset of the byte nearest to a point, and its part; None outside the bytes without a `part`."""
         grid, rows = self.grid, self.rows_on_screen
         place = QPointF(point.x() + self._across.value(), point.y())
         cell, found = grid.cell_at(place, part)

@@ -51,9 +51,9 @@ _LEFT = 12
 
 
 class Breadcrumb(QLabel):
-    """Path as links: `chosen` carries the `Span` of a part, `file_chosen` is emitted for the first.
+    """Path to the caret as links. `chosen` carries the `Span` of a clicked part; the first part emits `file_chosen`.
 
-    It is one tab stop, with Left, Right and Enter inside; Qt's own link focus would trap Shift+Tab.
+    The label is one tab stop; Left, Right and Enter work inside it. Focus of links by Qt would trap Shift+Tab.
     """
 
     chosen = Signal(object)
@@ -156,10 +156,10 @@ _MOST_MARKS = 3
 _LONGEST = 160
 
 VALUE = 220
-"""Minimum width in pixels to which a longer value is cut."""
+"""Width in pixels reserved for the value before other labels are shown; a longer value may be cut."""
 
 MOST = 3
-"""Maximum number of sections named; more are counted."""
+"""Maximum number of selected sections that are named; for more, their number is shown."""
 
 
 def tip_text(

@@ -162,16 +162,16 @@ class DrawingPlace(QObject):
 
     shown_changed = Signal(bool)
     remembered_changed = Signal(object)
-    """Name of the last drawing by format."""
+    """Carries the name of the last drawing for each format."""
     item_chosen = Signal(str, str)
-    """Name of a drawing and of the selected item, or empty."""
+    """Carries the name of a drawing and that of its selected item (empty: none)."""
     drawn = Signal()
     sketches_changed = Signal(bool)
 
     def __init__(self, session: Session, tabs: SourceTabs, view: HexView) -> None:
         super().__init__(tabs)
         self._session, self._tabs, self._view = session, tabs, view
-        # None until they are learned.
+        # None until a job has found them.
         self._sketches: tuple[Sketch, ...] | None = None
         self._request: DrawingRequest | None = None
         self._to_front, self._tall = False, False
@@ -180,7 +180,7 @@ class DrawingPlace(QObject):
         self._key = ""
         self.panel: DrawingPanel | None = None
         self.remembered: dict[str, str] = {}
-        # The layout resizes widgets one after the other.
+        # Wait until the layout has resized all widgets.
         self._settling = Debounce(self, self._reveal)
         self.splitter = made(QSplitter(Qt.Orientation.Vertical), childrenCollapsible=False)
         self.splitter.addWidget(view)
@@ -191,7 +191,7 @@ class DrawingPlace(QObject):
         session.lookup.walk_changed.connect(self._walk_changed)
         session.lookup.step_changed.connect(self._step_changed)
 
-    # --- what there is to see ---
+    # --- available drawings ---
 
     @property
     def sketches(self) -> tuple[Sketch, ...]:
@@ -205,7 +205,7 @@ class DrawingPlace(QObject):
         return self._tabs.drawing_in_front
 
     def opened(self) -> None:
-        """Reset after a shard was opened; the drawing stays if it is the same file, such as an edited sandbox."""
+        """Reset after a shard was opened. If it is the same file, such as an edited sandbox, the drawing stays."""
         before, self._uri = self._uri, self._session.request.uri
         again = self._uri == before
         if again and self.panel is not None and not self.panel.isHidden():
@@ -263,7 +263,7 @@ class DrawingPlace(QObject):
         self._learn()
 
     def _follow(self, selection: Selection) -> None:
-        """Draw the lookup of the selected object; while a lookup is shown, only of a row that the user selects."""
+        """Draw the lookup of the selected object; while another lookup is shown, only if the user selects a row."""
         ref, trace = selection.ref, self._session.lookup.walk.trace
         by_control = any(
             control.follows in ("row", "key") for sketch in self._sketches or () for control in sketch.controls
@@ -313,7 +313,7 @@ class DrawingPlace(QObject):
     ) -> None:
         """Show a drawing, by default the last one, as soon as it is loaded; `item` is highlighted.
 
-        `tall` leaves the bytes only `_LINES` rows.
+        With `tall`, only `_LINES` rows of bytes are shown below the drawing.
         """
         changed, self._tall = self.in_front and tall != self._tall, tall
         self._request = DrawingRequest(name, dict(values or {}), item) if name else None
@@ -330,7 +330,7 @@ class DrawingPlace(QObject):
         self._bring(True)
         self._follow(self._session.selection)
         if self._session.jobs.newest(("sketches", self)) is not None:
-            return  # the drawing of the new lookup may have other controls
+            return  # The drawing of the new lookup may have other controls.
         if self._request is not None and self._request.name in [sketch.name for sketch in self.sketches]:
             request, self._request = self._request, None
             panel.fulfil(request)

@@ -1,4 +1,4 @@
-"""Hex view: the widget that paints a `HexState`, with keys, mouse, and what screen readers hear."""
+"""Hex view: the widget that paints a `HexState`, with its keys, mouse, and interface for screen readers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _LOOKS = 28
 
 
 class HexView(QAbstractScrollArea):
-    """Paints a `HexState` and passes events on; the signals for menus carry the global position."""
+    """Paints a `HexState` and handles keys and mouse. The signals for menus carry a position on the screen."""
 
     menu_requested = Signal(object)
     header_menu_requested = Signal(object)
@@ -376,7 +376,7 @@ _NULL = VoidPtr(0)
 
 
 class RowText:
-    """Row of the caret as text, with the column of each byte."""
+    """Text of the row with the caret, and conversion between offsets and columns of that text."""
 
     def __init__(self, state: HexState) -> None:
         layout = self._layout = state.layout

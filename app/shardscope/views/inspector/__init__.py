@@ -1,1 +1,1 @@
-"""Details of the selection."""
+"""Inspector panel: details of the selected field, object, bytes or file."""

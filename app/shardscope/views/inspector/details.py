@@ -29,7 +29,7 @@ RAW = 48
 """Maximum number of raw bytes shown."""
 
 LONGEST = 400
-"""Maximum number of characters shown; all are copied."""
+"""Maximum number of characters of a value that are shown; copying takes the whole value."""
 
 MOST_LARGE = 200
 """Maximum number of characters shown in large type."""
@@ -92,11 +92,11 @@ def node_rows(node: Node, headline: str, raw: bytes | None) -> list[DetailRow]:
 # --- checksums ---
 
 SUMMED_AT_ONCE = 16 << 20
-"""Maximum size in bytes of a selection whose checksums are computed without a request."""
+"""Maximum size in bytes of a selection whose checksums are computed without a click, once the user requested any."""
 
 
 def checksums(source: Source, span: Span, progress: Progress) -> dict[str, str]:
-    """Return crc32, sha1 and sha256 in hex."""
+    """Return crc32, sha1 and sha256 of the bytes of a span, by name, in hex."""
     hashes = [hashlib.new(name, usedforsecurity=False) for name in ("sha1", "sha256")]
     crc = 0
     for piece in pieces_of(source, span, progress):
@@ -117,7 +117,7 @@ _TONES = {State.DELETED: "warning", State.TOMBSTONED: "warning", State.DAMAGED: 
 _NO_CODEC = {"none": "not compressed", "unread": "", "unknown": "unknown codec"}
 
 _DIGEST = 32
-"""Length from which a value that ends the key is not shown again."""
+"""Minimum length of a value that is not shown if the key ends with it."""
 
 _IN_OTHER_ROWS = frozenset({MEMBER_ROW, "record", "stop"})
 
@@ -163,7 +163,7 @@ def _is_known(value: object) -> bool:
 
 
 def detail_text(detail: Detail, value: Any, facts: Mapping[str, Any]) -> str:
-    """Return a value in the form that its format declares; `facts` are the other values that the form may name."""
+    """Return a value as text in the form declared by its format; the form may use other values, from `facts`."""
     if detail.yes:
         return detail.yes if value else detail.no or _plain(value)
     if detail.unit and isinstance(value, int):
@@ -194,16 +194,16 @@ def _cut_values(values: Mapping[str, Any]) -> dict[str, Any]:
 # --- bytes as numbers, times and text ---
 
 MOST = 32
-"""Maximum number of bytes read at the caret."""
+"""Maximum number of bytes at the caret that are interpreted."""
 
 TOO_FEW = "—"
 """Text shown if the number continues past the end of the source."""
 
 _NUMBERS = "BbHhIiQqfd"
-"""Codes of `struct`; an upper-case letter is unsigned."""
+"""Number types as codes of the `struct` module; upper-case letters are unsigned integers."""
 
 _TIMES = (("u64", 8, 1000), ("u64", 8, 1), ("u32", 4, 1000))
-"""Time types with size in bytes and milliseconds per unit, the most plausible first."""
+"""Types of a time, the most plausible first: name, size in bytes, milliseconds per unit."""
 
 _EARLIEST = int(datetime(1990, 1, 1, tzinfo=UTC).timestamp()) * 1000
 _LATEST = int(datetime(2050, 1, 1, tzinfo=UTC).timestamp()) * 1000
@@ -211,7 +211,7 @@ _LATEST = int(datetime(2050, 1, 1, tzinfo=UTC).timestamp()) * 1000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One interpretation; `big` is None where the byte order makes no difference."""
+    """One interpretation of bytes, in little-endian and big-endian order; `big` is None if both are the same."""
 
     name: str
     little: str
@@ -250,7 +250,7 @@ def text_of(data: bytes) -> str:
 
 
 def _times(data: bytes) -> Iterator[str]:
-    """Yield the plausible times (1990 to 2050) of counts since 1970."""
+    """Yield the times between 1990 and 2050 that the bytes give as seconds or milliseconds since 1970."""
     for name, size, milliseconds in _TIMES:
         for order in ("little", "big"):
             count = int.from_bytes(data[:size], "little" if order == "little" else "big") * milliseconds

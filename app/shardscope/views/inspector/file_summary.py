@@ -54,7 +54,7 @@ def summary_of(shard: Shard, *, remote: bool) -> Summary:
         size_row = DetailRow("size", plural(shard.size or 0, "byte"))
         return Summary((DetailRow("format", "not a known shard format"), size_row))
     rows = [DetailRow("format", shard.title), *_object_rows(shard, remote=remote)]
-    # Do not list a remote folder for this.
+    # Do not list a remote folder only for its size.
     listed = not isinstance(shard, DataSet) or shard.listed
     if listed and (size := shard.size) is not None:
         rows.append(DetailRow("size", plural(size, "byte")))

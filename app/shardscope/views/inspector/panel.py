@@ -1,4 +1,4 @@
-"""Inspector: details of the selection or a summary of the file, references to it, the bytes at the caret as numbers."""
+"""Inspector: details of the selection or of the file, references to it, and bytes at the caret as numbers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _BREAK = "\u200b"
 
 
 def number_rows(data: bytes | None) -> list[tuple[str, str, str]]:
-    """Return name, little-endian and big-endian text (empty: the same) of each row; None: the bytes are not loaded."""
+    """Return name, little-endian text and big-endian text (empty: the same) per row; `data` is None until loaded."""
     rows = []
     for reading in readings(data or b""):
         little, big = (reading.little, reading.big) if data is not None else (PENDING, reading.big and PENDING)
@@ -102,7 +102,7 @@ class Numbers(QTableWidget):
         made(header, defaultAlignment=LEFT, sectionsClickable=False)
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        # The minimum of the style stays that of a larger zoom.
+        # Otherwise rows stay as high as at a larger zoom.
         self.verticalHeader().setMinimumSectionSize(1)
         # Keep both ends of a number: sign and exponent.
         made(self, showGrid=False, textElideMode=Qt.TextElideMode.ElideMiddle, tabKeyNavigation=False)
@@ -256,7 +256,7 @@ class _Bytes:
 
 
 class Inspector(ScrollArea):
-    """Follows the selection and reads the few bytes it shows in jobs; `page_wanted` requests the format reference."""
+    """Shows details of the selection, and reads bytes for them in jobs. `page_wanted` requests the format reference."""
 
     page_wanted = Signal()
 
@@ -416,7 +416,7 @@ class Inspector(ScrollArea):
     # --- checksums ---
 
     def _sum_rows(self, span: Span) -> list[DetailRow]:
-        """Return the checksums of the selection; once requested, those of small selections are computed at once."""
+        """Return rows for the checksums of the selection; after the first request, small ones are computed at once."""
         if self._sums is None or self._sums[0] != span:
             if not self._sums_wanted or span.size > SUMMED_AT_ONCE:
                 return [DetailRow("checksums", self.tr("→ compute"), link=Command.CHECKSUMS)]

@@ -33,7 +33,7 @@ MOST_COPIED_ROWS = 100_000
 
 
 class ObjectActions(QObject):
-    """Actions on the selected rows; reading runs in jobs. The window connects `copy_files`."""
+    """Actions on the selected rows, which read objects in jobs. The window connects `copy_files` to a slot."""
 
     trace_requested = Signal(object)
 
@@ -167,7 +167,7 @@ class ObjectActions(QObject):
                     sound += 1
                 except ShardError as error:
                     if ends_reading(error):
-                        error.message = f"{plural(sound, 'object')} readable before: {error.message}"
+                        error.message = f"{plural(sound, 'object')} readable, then: {error.message}"
                         raise
                     wrong.append((row, error))
             return sound, wrong, last

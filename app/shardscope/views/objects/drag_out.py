@@ -63,8 +63,8 @@ _Then = Callable[[Prepared], None]
 class DragOut(QObject):
     """Makes the selection of a view draggable; owned by the view.
 
-    Other programs may read the files before the drop, so up to `small` bytes are written on mouse press, more when a
-    drag starts. `selected` returns rows of `Shard.objects` (at most `MOST_FILES` + 1 are used) or a node.
+    Other programs may read the files before the drop. So files are written on mouse press if they have at most `small`
+    bytes, else when the drag starts. `selected` returns rows of `Shard.objects` (at most `MOST_FILES` + 1) or a node.
     """
 
     def __init__(self, session: Session, view: QWidget, selected: Selected, *, small: int = SMALL) -> None:
@@ -89,7 +89,7 @@ class DragOut(QObject):
         session.closed.connect(self._forget)
         session.jobs.submit(lambda _: self._folders.remove_stale(), priority=JobPriority.SCAN, lasting=True)
 
-    # --- what others call ---
+    # --- called from outside ---
 
     def copy_files(self) -> None:
         def take(prepared: Prepared) -> None:
@@ -177,7 +177,7 @@ class DragOut(QObject):
             self._prepare(None, whole=False)
 
     def _prepare(self, then: _Then | None, *, whole: bool) -> None:
-        """Write the selected files in a job, then call `then`; without `whole`, only small selections, and silently."""
+        """Write the selection to files in a job, then call `then`; without `whole`, only if small, without messages."""
         shard, chosen = self._session.shard, self._selected()
         if shard is None or not chosen:
             return

@@ -64,10 +64,10 @@ class ObjectColumn:
     """Column of the object table.
 
     Attributes:
-        order: Name by which `object_rows` sorts.
-        values: Values of the rows of a page; numbers below 0 are unknown.
-        offset: Shown in the notation of offsets.
-        stretched: Takes the remaining width.
+        order: Name of the order in `object_rows` that sorts by this column.
+        values: Function that returns the values of a page of rows; negative numbers stand for unknown ones.
+        offset: Whether the values are offsets, which are shown in the notation chosen by the user.
+        stretched: Whether the column takes the remaining width.
     """
 
     name: str
@@ -142,12 +142,12 @@ class LoadedPage:
 
 
 PAGE = 32
-"""Number of rows loaded by one job; small, since the size of a remote row may cost a request."""
+"""Number of rows loaded by one job; small, since reading the size of a remote object may cost a request."""
 
 MOST_CACHED_PAGES = 512
 
 MAX_WAITING = 6
-"""Maximum number of pending pages; older ones are cancelled, since they left the screen."""
+"""Maximum number of pages being loaded; older ones have left the screen, so their jobs are cancelled."""
 
 MANY_PLACES = 200_000
 
@@ -157,7 +157,7 @@ STRUCK = (State.DELETED, State.TOMBSTONED)
 
 
 class ObjectModel(QAbstractTableModel):
-    """Rows of `Shard.objects`, all or those set by `set_rows`.
+    """Model of the object table: all rows of `Shard.objects`, or those set by `set_rows`.
 
     Qt counts rows and pixels in 32 bits, so one block of at most `set_most` rows is shown at a time.
     A *place* is an index into the shown order over all blocks, a *row* one into `Shard.objects`.
@@ -224,7 +224,7 @@ class ObjectModel(QAbstractTableModel):
         self.set_rows(self.order, number)
 
     def set_rows(self, rows: NDArray[np.integer] | None, block: int = 0) -> None:
-        """Show a block of these rows in this order; None for all rows in the order of the format."""
+        """Show block number `block` of these rows, in this order; None for all rows in the order of the format."""
         self.beginResetModel()
         self._round += 1
         for job in self._asked.values():
@@ -244,7 +244,7 @@ class ObjectModel(QAbstractTableModel):
         return self.order is not None and len(self.order) > MANY_PLACES
 
     def place_of(self, row: int) -> int | None:
-        """Return the index of a row in the shown order; None if it is not shown. O(n) after `set_rows`."""
+        """Return the index of a row in the shown order; None if it is not shown. Takes O(n) after `set_rows`."""
         if self.order is None:
             return row if 0 <= row < self.total else None
         return place_in(self.order, row)
@@ -282,7 +282,7 @@ class ObjectModel(QAbstractTableModel):
     # --- fetching ---
 
     def _page(self, at: int) -> LoadedPage | None:
-        """Return the page of a row of the block; None while a job reads it."""
+        """Return the page that contains row `at` of the block; None while a job reads it."""
         number = (self._first + at) // PAGE
         page = self._pages.get(number)
         if page is not None:
@@ -340,7 +340,7 @@ class ObjectModel(QAbstractTableModel):
         known = {"row": f"{self._row_at(at):,}", "key": key}
         return RowTexts([known.get(column.name, "…") for column in self.columns], None, -1)
 
-    # --- what Qt asks ---
+    # --- overrides of Qt ---
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else max(min(self._most, self.total - self._first), 0)

@@ -1,4 +1,4 @@
-"""Panel of the objects: filter, table and state."""
+"""Panel of the objects: filter, table and status line."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from shardscope.widgets.layouts import lay, made
 
 
 class Chips(QToolBar):
-    """Buttons of kinds and states; those without room are in the menu at the end."""
+    """Buttons that filter by kind or state; buttons that do not fit are in a menu at the end."""
 
     spoken_role = QAccessible.Role.Grouping
 
@@ -104,11 +104,11 @@ class FilterField(QLineEdit):
             self.tr(
                 "Conditions separated by spaces; all must match.\n"
                 "• a key or any part of one; a pattern with * and ?, as 0f3* for a prefix; "
-                "key:… for keys that look like a rule\n"
-                "• a size in bytes: >4K  <=1M  =520  10..200   or of stored bytes: stored:10..200\n"
+                "key:… for a key that looks like a condition\n"
+                "• a size in bytes: >4K  <=1M  =520  10..200   or a stored size: stored:10..200\n"
                 "• rows by their numbers: row:12  row:10..20\n"
-                "• state:live,unused   kind:chunk   codec:lz4   with a minus for what is not wanted: -state:unused\n"
-                "Drop a file here to ask whether it is in this shard: by its SHA-256, its name, then its content."
+                "• state:live,unused   kind:chunk   codec:lz4   a minus excludes: -state:unused\n"
+                "Drop a file here to search for it in this shard: by its SHA-256, its name, then its content."
             )
         )
         made(
@@ -172,7 +172,7 @@ class ListPosition:
 
 
 class ObjectPanel(QWidget):
-    """Follows the session's selection and changes it; `bytes_wanted` requests the focus for the bytes."""
+    """Panel that follows and changes the selection of the session. `bytes_wanted` requests to focus the bytes."""
 
     bytes_wanted = Signal()
     preview_wanted = Signal()
@@ -388,7 +388,7 @@ class ObjectPanel(QWidget):
         self._show(View(self._view.text, order, descending))
 
     def _show(self, view: View) -> None:
-        """Compute the rows of a filter and order in a job; asks first if that reads a large remote index."""
+        """Filter and sort the rows in a job; ask first if this has to read a large remote index."""
         if self._session.shard is None:
             return
         # A new object, so that results of an earlier search for the same rows are ignored.
@@ -536,7 +536,7 @@ class ObjectPanel(QWidget):
         self.bytes_wanted.emit()
 
     def _open_content(self, row: int) -> None:
-        """Open a content that is a shard or container in a tab; show the preview and the bytes of any other."""
+        """Open the content of a row in a tab if it is a shard or container; otherwise show its preview and bytes."""
 
         def show() -> None:
             self.preview_wanted.emit()

@@ -1,4 +1,4 @@
-"""Table view of the objects, for any number of rows, and the choice of its columns."""
+"""Table view of the objects, for any number of rows, and the choice of visible columns."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ BAR_SPACE = 40
 
 _LEAST_BAR = 12
 _KEY_DIGITS, _TEXT_DIGITS = 20, 14
-"""Minimum width of a key and of another text in digits."""
+"""Minimum width in digits of the key column and of other text columns."""
 _BAR_STRENGTH = 0.45
 
 _TONES = {
@@ -69,7 +69,7 @@ _TONES = {
 
 @dataclass(frozen=True, slots=True)
 class _PaintedRow:
-    """Elided texts of the visible columns, and their offsets in pixels; `size` is -1 if unknown."""
+    """Elided texts of the visible columns, and their left edges in pixels; `size` is -1 if unknown."""
 
     texts: list[str]
     lefts: list[float]
@@ -79,7 +79,7 @@ class _PaintedRow:
 
 
 MAX_PIXELS = 2**31 - 1
-"""Maximum height of a view in pixels: Qt counts in 32 bits and hangs above."""
+"""Maximum height of the rows in pixels: Qt counts pixels in 32 bits, and hangs if there are more."""
 
 MANY_SELECTED = 10_000
 """Number of rows above which a change of the selection repaints the whole view."""
@@ -88,7 +88,7 @@ _VEIL_ALPHA = 150
 
 
 class ObjectTable(QTableView):
-    """Shows a block of an `ObjectModel`; signals carry rows of `Shard.objects`, `key_typed` the prefix typed so far."""
+    """Shows one block of an `ObjectModel`. Signals carry a row of `Shard.objects`; `key_typed` carries a key prefix."""
 
     rows_chosen = Signal(object)
     row_opened = Signal(object)
@@ -396,7 +396,7 @@ class ObjectTable(QTableView):
         return done
 
     def _choose(self) -> None:
-        """Emit one of the selected rows: the current row if selected, else the row already shown, else the first."""
+        """Emit `rows_chosen` with a selected row: the current one, else the one shown before, else the first."""
         chosen = self.selectionModel()
         if self._following or not chosen.hasSelection():
             return
@@ -497,14 +497,14 @@ class ColumnVisibility(QObject):
         table.objects.modelReset.connect(self._apply)
 
     def expect(self, *, counted: bool) -> None:
-        """Set the columns of a newly opened shard; `counted` means that `learn` follows."""
+        """Set the visible columns of a new shard; `counted`: its rows are being counted, then `learn` is called."""
         listing = self._session.listing
         plain = {"codec"} if listing is not None and tuple(listing.codecs) == ("none",) else set()
         self._constant = frozenset(plain) | (PENDING if counted else frozenset())
         self._apply()
 
     def learn(self, census: ObjectCounts | None) -> None:
-        """Hide columns with one value; None if the rows cannot be counted."""
+        """Hide columns that have the same value in all rows; `census` is None if the rows cannot be counted."""
         self._constant = census.constant if census is not None else self._constant - PENDING
         self._apply()
 

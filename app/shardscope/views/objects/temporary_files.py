@@ -39,7 +39,7 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True)
 class Prepared:
-    """Files written for a drag, in a folder of their own; `left_out` counts skipped tombstoned objects."""
+    """Files written for a drag or for the clipboard, and their folder; `left_out` counts skipped tombstoned objects."""
 
     folder: Path
     files: tuple[Path, ...]
@@ -50,7 +50,7 @@ class Prepared:
 
     @property
     def handed(self) -> tuple[Path, ...]:
-        """Paths to hand over: the file alone, or what is at the top of the folder, with sub-folders from the keys."""
+        """Paths to give to other programs: a single file, or all files and sub-folders at the top of `folder`."""
         if len(self.files) == 1:
             return self.files
         tops = (self.folder / path.relative_to(self.folder).parts[0] for path in self.files)
@@ -92,7 +92,7 @@ class DragFolders:
                 weakref.finalize(self, shutil.rmtree, self._root, True)
             return Path(tempfile.mkdtemp(prefix="files-", dir=self._root))
         except OSError as error:
-            raise SourceError(f"cannot make a temporary folder: {error.strerror}") from error
+            raise SourceError(f"cannot create a temporary folder: {error.strerror}") from error
 
     def remove(self) -> None:
         if self._root is not None:
@@ -164,7 +164,7 @@ def _prepare_bytes(
 
 
 def _is_object(shard: Shard, span: Span, row: int) -> bool:
-    """Return whether a span has the stored content of an object, and is not an entry that refers to it."""
+    """Return whether a span contains the stored content of an object, not just an entry that refers to it."""
     ref = shard.objects.ref(row)
     if ref.state in (State.UNUSED, State.DELETED) or not ref.spans:
         return False

@@ -35,7 +35,7 @@ class Preview:
         begin: Offset of the content in the object.
         name: Name of the part; empty for the whole object.
         widened: Bytes of the content per byte of the object: 2 for 16-bit floats shown as 32-bit ones.
-        held: Half-open range of the object that contains a compressed part, whose bytes cannot be mapped.
+        held: For a compressed part, its half-open byte range in the object; its single bytes cannot be located.
     """
 
     ref: ObjectRef
@@ -122,7 +122,7 @@ class ContentView(QWidget):
 
 
 def single_bytes(content: TextContent) -> tuple[bytes, str]:
-    """Return the data of a text and its encoding; UTF-16 and UTF-32 are converted, so that offsets differ."""
+    """Return the bytes of a text and their encoding. UTF-16 and UTF-32 become UTF-8, which has other offsets."""
     if content.encoding.startswith(("utf-16", "utf-32")):
         return content.text.lstrip("\ufeff").encode("utf-8", "replace"), "utf-8"
     return content.data, content.encoding.removesuffix("-sig")
@@ -137,7 +137,7 @@ def view_class(name: str) -> type[ContentView]:
 
 
 def row(*parts: QWidget | QLayout | int, edges: tuple[int, int, int, int] = (8, 0, 8, 4), gap: int = 4) -> QHBoxLayout:
-    """Return controls side by side; a number takes the remaining width, as elided texts do."""
+    """Return a layout of controls side by side. Numbers (empty space) and elided labels take the remaining width."""
     stretched = ((part, 1) if isinstance(part, Elided) else part for part in parts)
     return lay(QHBoxLayout(), *stretched, margins=edges, spacing=gap)
 
@@ -165,9 +165,9 @@ def selected_cells(view: QAbstractItemView, text: Callable[[int, int], str]) -> 
 
 
 class ItemLinks(QObject):
-    """Links the items of a table or tree to the bytes of the content: pointed at, clicked, reached with keys, marked.
+    """Emits `pointed` and `chosen` of a content view for the items of its table or tree, and marks items.
 
-    `bytes_of` returns the half-open range of an index, which may be invalid.
+    `bytes_of` returns the half-open byte range of the item at a model index, which may be invalid.
     """
 
     def __init__(

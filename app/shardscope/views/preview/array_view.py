@@ -1,4 +1,4 @@
-"""Array as a picture of two axes or as numbers, each element linked to its bytes; value range and colours."""
+"""Array as a picture or as numbers, with value range and colours; each element is linked to its bytes."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ class LevelsBar(QWidget):
         self.histogram = made(Histogram(), levels_changed=self.set_levels)
         self.low = self._field("previewLow", self.tr("Lowest value of the colour scale"))
         self.high = self._field("previewHigh", self.tr("Highest value of the colour scale"))
-        # The owner places these buttons.
+        # The owner puts these buttons into its layout.
         tip = self.tr("From 1 % to 99 % of the elements")
         self.auto = button("previewAuto", self.tr("Auto"), lambda: self.set_levels(*self._statistics.auto), tip=tip)
         tip = self.tr("From the minimum to the maximum")
@@ -314,7 +314,7 @@ class LevelsBar(QWidget):
 
 
 class AxisSliders(QGridLayout):
-    """A slider and a number for each axis that is not in the picture, by number of the axis."""
+    """A slider and a number field for each axis that is not in the picture; `sliders` has the axis numbers as keys."""
 
     def __init__(self, names: tuple[str, str], spoken: str) -> None:
         super().__init__()
@@ -330,7 +330,7 @@ class AxisSliders(QGridLayout):
         self.sliders.clear()
 
     def add(self, axis: int, name: str, ends: tuple[int, int], value: int, moved: Callable[[int], object]) -> None:
-        """Add an axis, -1 for channels; `ends` are its first and last position."""
+        """Add the slider of an axis (-1: channels); `ends` are its first and last position."""
         slider, box = QSlider(Qt.Orientation.Horizontal), QSpinBox()
         # Without its buttons, the spin box has room for the number.
         box.setStyleSheet("QSpinBox::up-button, QSpinBox::down-button { width: 0; border: none; }")

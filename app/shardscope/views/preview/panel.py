@@ -61,13 +61,13 @@ REMOTE = 1 << 16
 """Maximum number of bytes of a remote object that are read automatically."""
 
 MOST_TEXT = 1 << 18
-"""Number of bytes of a text that are read at first."""
+"""Number of bytes that are read at first from a local object larger than `WHOLE`."""
 
 LATE_MILLISECONDS = 120
 """Maximum milliseconds for which the previous object stays visible."""
 
 WHOLE = 64 << 20
-"""Maximum number of bytes read on request."""
+"""Maximum number of bytes of an object or of its part that are read, also by *Read all*."""
 
 _WIDE = 420
 """Width of the panel in pixels from which all buttons are shown."""
@@ -77,9 +77,9 @@ _WIDE = 420
 
 
 def preview_of(shard: Shard, ref: ObjectRef, limit: int | None, chosen: Mapping[str, str]) -> tuple[Preview, str]:
-    """Read and prepare an object; return it with the name of its view, empty if none can show it.
+    """Read an object and prepare its preview; return it with the name of its view, empty if no view can show it.
 
-    `limit` is the number of bytes read, None for the default of each kind. `chosen` are the views chosen last, by kind.
+    `limit` is the number of bytes read, None for the default of each kind. `chosen` has the last view by kind.
     """
     from shardcore.operations.content import content
 
@@ -417,7 +417,7 @@ class PreviewPanel(QWidget):
             return self.tr("Empty")
         if found.kind == "bytes":
             return self.tr("{0}: empty text").format(found.title)
-        return found.title if found.complete else self.tr("{0}: read all to show it").format(found.title)
+        return found.title if found.complete else self.tr("{0}: press Read all to show it").format(found.title)
 
     def _offer(self, names: tuple[str, ...], chosen: str) -> None:
         names = names if len(names) > 1 else ()
@@ -448,7 +448,7 @@ class PreviewPanel(QWidget):
         if self._built:
             self._fit_bar()
 
-    # --- parts of what is shown ---
+    # --- parts of the shown content ---
 
     def _open_part(self, number: int) -> None:
         shown = self.shown
@@ -477,7 +477,7 @@ class PreviewPanel(QWidget):
             if self.view is not None:
                 self.view.keys.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    # --- out of the preview ---
+    # --- copying and saving ---
 
     def _fill_menu(self, menu: QMenu) -> None:
         menu.clear()
@@ -570,7 +570,7 @@ class PreviewPanel(QWidget):
         elif self.view is not None:
             self.view.open_find()
 
-    # --- the bytes of what is shown ---
+    # --- bytes of the shown content ---
 
     def _span_of(self, start: int, stop: int) -> Span | None:
         return self.shown.span_of(start, stop) if self.shown is not None and start < stop else None

@@ -35,7 +35,7 @@ MOST_ZOOM = 64.0
 
 _STEP = 1.25
 _NOTCH = 120
-"""Wheel angle of one notch; touchpads send fractions."""
+"""Wheel angle of one notch in eighths of a degree; touchpads send fractions of it."""
 
 _CHECK = 8
 
@@ -49,7 +49,7 @@ _LEAST = 120
 
 
 class PlaneView(QWidget):
-    """Zoomable image; `pointed` and `chosen` carry a pixel, -1 for none."""
+    """Zoomable image. Signals `pointed` and `chosen` carry x and y of a pixel; `pointed` carries -1, -1 outside."""
 
     pointed = Signal(int, int)
     chosen = Signal(int, int)
@@ -62,7 +62,7 @@ class PlaneView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.image = QImage()
-        self._zoom = 0.0  # 0 fits
+        self._zoom = 0.0  # 0: the image fits into the widget.
         self._offset = QPointF()
         self._drag: tuple[QPoint, QPointF] | None = None
         self._moved = False
@@ -304,7 +304,7 @@ class PictureFrame(QWidget):
 
 
 class PictureView(ContentView):
-    """Decoded picture; its pixels are compressed together, so that each is linked to all bytes."""
+    """View of a decoded picture. Pixels are not stored separately, so each is linked to all bytes of the object."""
 
     label = "Picture"
 

@@ -48,10 +48,10 @@ from shardscope.widgets.keyboard import ARROWS
 from shardscope.widgets.layouts import lay, made
 
 BUDGET = 0.016
-"""Seconds per frame while the scene turns."""
+"""Target time per frame in seconds while the scene turns."""
 
 SETTLE_MILLISECONDS = 120
-"""Milliseconds without movement after which the scene is drawn in full."""
+"""Milliseconds without movement after which the scene is drawn in full resolution."""
 
 REACH = 12.0
 
@@ -373,7 +373,7 @@ def length_text(length: float, unit: str) -> str:
 
 
 PreparedScene = tuple[GeometryContent, Scene, Scene]
-"""Content with its scene, and the scene shown while it turns."""
+"""Content, its scene, and a coarser scene that is drawn while the view turns."""
 
 
 def prepared_scene(found: GeometryContent) -> PreparedScene:

@@ -32,7 +32,7 @@ _COPIED = 100_000
 
 class ContentRows:
     by_cell = False
-    """True if each cell is stored as bytes of its own; rows are then numbered."""
+    """True if each cell has its own byte range; the table then shows row numbers."""
 
     def __init__(self, rows: Rows) -> None:
         self.titles = tuple(rows.titles)
@@ -122,7 +122,7 @@ def number_of(text: str) -> float | None:
 
 
 class RowsModel(TableModel):
-    """Rows of a content; `things` are their numbers in the content."""
+    """Model of the rows of a content; its entries are row numbers in the content."""
 
     sortable = True
 

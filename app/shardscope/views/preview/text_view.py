@@ -44,7 +44,7 @@ FIRST = 1 << 18
 """Number of characters shown at first."""
 
 MOST = 1 << 22
-"""Maximum number of characters shown on request."""
+"""Maximum number of characters shown after *Show all*."""
 
 MOST_LINE = 10_000
 """Maximum number of characters of a line; Qt lays out longer lines slowly."""
@@ -79,7 +79,7 @@ def qt_position(text: str) -> Callable[[int], int]:
 
 
 def tokens_of(text: str, language: str) -> list[Token]:
-    """Return the coloured tokens of a text in Qt positions, found by Pygments."""
+    """Return the tokens found by Pygments in a text that have a colour; they contain Qt positions."""
     from pygments.lexers import find_lexer_class
 
     lexer = find_lexer_class(language) if language else None
@@ -391,7 +391,7 @@ class TextView(ContentView):
         self._content = one = preview.content
         self._text, self._tokens = preview.prepared
         self._length = FIRST
-        # The language is named unless the kind of content says it.
+        # Show the language unless the kind of content already implies it.
         language = one.language if one.kind == "text" else ""
         encoding = one.encoding.upper().replace("UTF-8-SIG", "UTF-8 with BOM")
         self.about.set_text(" · ".join(filter(None, (language, encoding, plural(len(one.line_starts), "line")))))

@@ -33,7 +33,7 @@ _CONTAINERS = ("object", "array")
 
 @dataclass(eq=False, slots=True)
 class _Item:
-    """Value in the tree, or a group of its members `[first, last)`."""
+    """Item of the tree: a JSON value, or a group of its members `[first, last)`."""
 
     parent: _Item | None
     row: int

@@ -20,10 +20,10 @@ from shardcore.shards.stored_grid import StoredGrid
 from shardscope.session.selection import Selection
 
 MOST_EDGE = 1024
-"""Maximum width and height of the window in pixels."""
+"""Maximum width and height in pixels of the part of a slice that is kept in memory."""
 
 MOST_SHOWN = 2048
-"""Maximum number of chunks in the window."""
+"""Maximum number of chunks in this part of a slice."""
 
 KEPT = 128 << 20
 """Size in bytes of the cache of decoded chunks."""
@@ -45,7 +45,7 @@ Kept = LruCache[tuple[str, tuple[int, ...]], tuple[Chunk]]
 
 
 def is_shown(grid: ChunkGrid) -> bool:
-    """Return whether an array of numbers has two or more axes, and chunks of at most `MOST_CHUNK` bytes."""
+    """Return whether an array can be shown: numbers, at least two axes longer than 1, chunks up to `MOST_CHUNK`."""
     return grid.dtype.kind in "iufb" and sum(length > 1 for length in grid.shape) > 1 and chunk_size(grid) <= MOST_CHUNK
 
 
@@ -81,7 +81,7 @@ def times(lengths: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FoundGrid:
-    """Chunks of an array; `own` is false for another scale, which is stored at `uri`."""
+    """Chunk grid of an array. `own` is False if it is not that of the open shard but of another scale, at `uri`."""
 
     grid: ChunkGrid
     own: bool
@@ -97,7 +97,7 @@ def grid_of(shard: Shard, scale: str) -> FoundGrid | None:
 
 
 def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return the indices of the first and last element stored in the selected bytes, or None. Runs in a job."""
+    """Return the indices of the first and last element in the selected bytes; None without any. Runs in a job."""
     ref, span = selection.ref, selection.span
     if ref is None or span is None:
         return None
@@ -138,9 +138,9 @@ def _count(lengths: Sequence[int], steps: Sequence[int], edge: int) -> float:
 
 
 class VolumeSlice:
-    """Pixels of a rectangle in a slice, `values` of shape `(rows, columns)`; GUI thread only.
+    """Rectangle of a slice: `values` of shape `(rows, columns)`, and `pixels`. Used only in the GUI thread.
 
-    `at` is the position on each axis; on the two axes of the slice, that of the first pixel.
+    `at` is the position on each axis; on the two axes of the slice, it is the position of the first pixel.
     """
 
     def __init__(self, grid: ChunkGrid, across: int, down: int, kept: Kept) -> None:

@@ -50,7 +50,7 @@ _HATCHES = {
 }
 
 HUES = (255, 60, 165, 315, 15, 108, 210, 285)
-"""Hues of shards in degrees; they repeat."""
+"""Hues of the shards in degrees, used again if there are more shards."""
 
 LEAST_EDGE = 4.0
 """Minimum edge length, in screen pixels, of chunks whose borders are drawn."""
@@ -357,7 +357,7 @@ class VolumeView(QWidget):
         self.plane.edges = self.edges.isChecked()
         chunks = self.slice.chunks if self.slice is not None else ()
         names = sorted({one.cell.shard for one in chunks})
-        # As many names as chunks: each chunk is a file.
+        # If there are as many names as chunks, each chunk is a file.
         several = 1 < len(names) < len(chunks)
         self.colours.setVisible(several)
         self.plane.shards = None
@@ -454,7 +454,7 @@ class VolumeView(QWidget):
         self.plane.reveal(*shown.pixel_of(index))
 
     def _highlight(self) -> None:
-        """Highlight the bytes of the voxel under the pointer, except in remote shards, which would send requests."""
+        """Highlight the bytes of the voxel under the pointer; not in remote shards, where this would send requests."""
         index, found = self._pointed, self.found
         if index is None or found is None or not found.own or self._session.request.is_remote:
             self._session.lookup.point_at([])

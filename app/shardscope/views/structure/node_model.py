@@ -75,7 +75,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _Level:
-    """One level of a path: the page of children with the next node, and its row."""
+    """One level of a path: the page of children that contains the next node of the path, and the row of that node."""
 
     count: int
     page: int
@@ -85,7 +85,7 @@ class _Level:
 
 
 def differing(root: Node) -> Node:
-    """Return the tree reduced to fields that differ from the specification and their parents, and one row per table."""
+    """Return the tree with only fields that differ from the specification, and their parents; one row per table."""
     visited, reported = 0, set[tuple[str, str]]()
 
     def pruned(node: Node, depth: int) -> Node | None:
@@ -128,9 +128,9 @@ def _level(shard: Shard, parent: Node, kids: Sequence[Node], page: int, row: int
 
 
 def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level] | None:
-    """Return the page around each node of a path, as far as the tree contains it; None for another source."""
+    """Return the page with each node of a path, as far as the tree contains the path; None if in another source."""
     if path[0].span.source != shard.tree.span.source:
-        return None  # another file, such as a xorb beside its shard
+        return None  # The path is in another file, such as a xorb beside its shard.
     levels: list[_Level] = []
     node = path[0]
     for wanted in path[1:]:
@@ -331,7 +331,7 @@ class NodeModel(QAbstractItemModel):
         return page[index.row() % PAGE] if page is not None and index.row() % PAGE < len(page) else None
 
     def row(self, index: Index) -> ShownRow:
-        """Return what is shown of a node; a node that is not loaded is requested and shown as an ellipsis."""
+        """Return the texts and marks of a row; if its node is not loaded, load it in a job and return an ellipsis."""
         entry, row = self._open[index.internalId()], index.row()
         if (found := entry.shown.get(row)) is not None:
             return found

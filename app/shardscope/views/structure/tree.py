@@ -58,7 +58,7 @@ _NodeId = tuple[str, Span]
 
 @dataclass(frozen=True)
 class HighlightedNodes:
-    """Nodes with highlights: `ends` always show them, `ways` (their ancestors) only while collapsed."""
+    """Highlights by node: `ends` are the highlighted nodes; `ways` are their ancestors, marked while collapsed."""
 
     ends: dict[_NodeId, list[Highlight]] = field(default_factory=dict)
     ways: dict[_NodeId, list[Highlight]] = field(default_factory=dict)
@@ -184,12 +184,12 @@ MOST_NOTES = 500
 _NUMBER = re.compile(r"(?:→ )?(?:[-\d][\d,.]*|0x[0-9a-f]+)(?: \w+)?")
 
 _MOST_NAME, _LEAST_NAME, _LEAST_TYPE, _LEAST_VALUE = 40, 16, 7, 8.5
-"""Widths in digits: name up to which type and value are cut first, and minimum of name, type and value."""
+"""Widths in digits: limit up to which the name takes room from type and value; minimum of name, type and value."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreePlace:
-    """Expanded nodes, by the names of their paths, and scroll position of a file."""
+    """State of the tree of a file: expanded nodes, each as the names on its path, and scroll position."""
 
     uri: str
     expanded: frozenset[tuple[str, ...]]
@@ -197,7 +197,7 @@ class TreePlace:
 
 
 class StructureTree(QTreeView):
-    """Follows the selection and changes it; `look_up_requested` carries a key, `extract_requested` a row."""
+    """Tree that follows and changes the selection. `look_up_requested` carries a key, `extract_requested` a row."""
 
     look_up_requested = Signal(object)
     extract_requested = Signal(object)
@@ -332,11 +332,11 @@ class StructureTree(QTreeView):
     def _measure(self) -> None:
         """Widen the columns for the rows on the screen; they do not shrink while the file is open."""
         header, metrics = self.header(), self.fontMetrics()
-        # Not kept: the header gets its style later than its font.
+        # Not cached: the header gets its style later than its font.
         heads = [header.sectionSizeHint(column) for column in range(len(COLUMNS))]
         heads[0] += self.differs.sizeHint().width() + 6
         seen = [max(old, head) for old, head in zip(self._seen, heads, strict=True)]
-        # By pixels: `visualRect` and `indexBelow` search the parents of each row.
+        # Step by pixels, since `visualRect` and `indexBelow` search the parents of each row.
         height, y = max(self.visualRect(self.indexAt(QPoint(0, 0))).height(), 1), 0
         while y < self.viewport().height() and (index := self.indexAt(QPoint(0, y))).isValid():
             texts = self.nodes.row(index).texts
@@ -465,7 +465,7 @@ class StructureTree(QTreeView):
         self._expanded[1].clear()
         self._expand_root()
 
-    # --- opening, and what stays expanded ---
+    # --- opening, and nodes that stay expanded ---
 
     def _opened(self, _: object) -> None:
         self._stay()
@@ -560,7 +560,7 @@ class StructureTree(QTreeView):
         self._following = False
 
     def _bring_in(self, height: int) -> bool:
-        """Scroll to the current row if it is partly visible; return whether its middle was within `height`."""
+        """Scroll to the current row if it is partly visible; return whether its middle is within `height` pixels."""
         row = self.visualRect(self.currentIndex())
         seen = row.isValid() and 0 <= row.center().y() < height
         if seen and (row.top() < 0 or row.bottom() >= self.viewport().height()):

@@ -62,7 +62,7 @@ _LOOKS = {
 
 
 class OutcomeBand(QWidget):
-    """Outcome of the lookup; faint while the field has another key."""
+    """Band with the outcome of the lookup; it is faint while the key field contains another key."""
 
     spoken_role = QAccessible.Role.Grouping
 
@@ -122,7 +122,7 @@ class CostSwitch(QWidget):
         super().__init__()
         made(self, "traceCosts", accessibleName=self.tr("Costs of the lookup"))
         # These mnemonics must differ from those of the menus.
-        about = self.tr("Bytes that each step read now. Cached bytes cost nothing.")
+        about = self.tr("Bytes that each step read in this lookup. Cached bytes cost nothing.")
         self.warm = made(QRadioButton(self.tr("W&ith cache")), "traceWarm", toolTip=about, checked=True)
         about = self.tr(
             "Cost of each step with an empty cache, including opening. Measured by opening the shard again."
@@ -172,7 +172,7 @@ def verdict(trace: Trace) -> str:
 _TEACH = (
     "Type a key, or select an object and press Ctrl+T.\n\n"
     "Each step of the lookup shows the bytes that are read, what they mean and what they cost. "
-    "For a key that does not exist, the last step proves it."
+    "For a key that does not exist, the last step proves that it is missing."
 )
 
 LOW = 320
@@ -195,7 +195,7 @@ class TracePanel(QWidget):
         self._filled = ("", "")
         self.timer = made(QTimer(self), interval=STEP_MILLISECONDS, timeout=self._tick)
         self._speed = 1.0
-        # List, scroll range and cards are resized one after the other.
+        # Wait until list, scroll range and cards have been resized.
         self._settling = Debounce(self, self._reveal)
         self.previous_step = self._action(self.tr("Previous step"), "Ctrl+Up", lambda: self._go(-1))
         self.next_step = self._action(self.tr("Next step"), "Ctrl+Down", lambda: self._go(1))
@@ -218,7 +218,7 @@ class TracePanel(QWidget):
     def current(self) -> int:
         return self._session.lookup.walk.step
 
-    # --- what others call ---
+    # --- called from outside ---
 
     def start(self) -> None:
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -260,9 +260,9 @@ class TracePanel(QWidget):
         self._set_trace(walk.trace)
         if walk.trace is not None:
             word = walk.trace.ending.capitalize() if walk.trace.described else ""
-            hint = self.tr(" One key starts with it: {0}.").format(shown(walk.begins)) if walk.begins else ""
+            hint = self.tr(" One key starts with this text: {0}.").format(shown(walk.begins)) if walk.begins else ""
             if self._session.lookup.open_question.hides_step(len(walk.trace.steps) - 1):
-                self.band.show_outcome(None)  # the outcome is part of the question
+                self.band.show_outcome(None)  # It would answer the open question.
             else:
                 self.band.show_outcome(outcome_of(walk.trace), verdict(walk.trace) + hint, word=word)
         else:
@@ -335,7 +335,7 @@ class TracePanel(QWidget):
         keys = {walk.key.strip(), walk.trace.key if walk.trace is not None else walk.key}
         self.band.set_current(text.strip() in keys or (text == self._filled[0] and self._filled[1] in keys))
 
-    # --- walking ---
+    # --- steps ---
 
     def _choose(self, number: int) -> None:
         self.timer.stop()

@@ -1,4 +1,4 @@
-"""Suggested keys for a lookup: those listed for a sample, else the first key of the file."""
+"""Keys suggested for a lookup: the keys listed for a sample file, or the first key of the open file."""
 
 from __future__ import annotations
 
