@@ -1,7 +1,7 @@
-"""Limits on the work of one operation: bytes read, decompressed and checked, and items created. Time is not limited.
+"""Limits on one operation: bytes it reads, decompresses and checks, and rows and nodes it creates. Time is unlimited.
 
-The budget is a context variable: every read, decompression and table counts against it. The limits grow with the bytes
-that the files really store, so no file is refused for its size, and holes of a sparse file add nothing.
+A context variable contains the counters of the current operation (`Budget`). The limits grow with the bytes that the
+files occupy on disk. Thus no file is refused for its size, and holes of a sparse file do not raise the limits.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 WORK_FLOOR = 1 << 30
-"""Bytes that any operation may read, decompress, and check (one limit each)."""
+"""Bytes that an operation may read, decompress, and check (a limit for each of the three), plus `WORK_RATIO`."""
 WORK_RATIO = 256
-"""Additional bytes per stored byte: LZ4 and Blosc never compress better."""
+"""Bytes added to each of these limits per stored byte. LZ4 and Blosc never reach a better compression ratio."""
 UNLIMITED = 1 << 62
 ITEM_FLOOR = 1_000_000
-"""Rows, nodes and records that any operation may create."""
+"""Rows, nodes and records that an operation may create, plus `ITEM_RATIO`."""
 ITEM_RATIO = 8
-"""Additional items per stored byte."""
+"""Rows, nodes and records added to this limit per stored byte."""
 MEMORY_FLOOR = 64 << 20
-"""Bytes that any operation may allocate at once, if a file declares the size."""
+"""Maximum bytes of one allocation whose size is declared in a file, plus `MEMORY_RATIO`."""
 MEMORY_RATIO = 8
-"""Further bytes per stored byte."""
+"""Bytes added to this limit per stored byte."""
 SMALLEST = 4096
-"""Minimum stored bytes counted per file: one block of the disk."""
+"""Stored bytes that count for a smaller file: one block of the disk."""
 
 UNFORESEEN = (ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, ValueError, struct.error)
-"""Exceptions of Python and parsers that damaged bytes may cause at any point."""
+"""Exceptions of Python and parsers that damaged bytes may cause anywhere; `budgeted` converts them to `ShardError`."""
 
 
 class Charged(Protocol):
@@ -61,7 +61,7 @@ class OverBudget(BaseException):
     @property
     def message(self) -> str:
         name = f"{short(self.budget.name)}: " if self.budget.name else ""
-        return f"{name}stopped {self.what}: too much for {plural(self.budget.stored, 'stored byte')}"
+        return f"{name}stopped {self.what}: over the limit for {plural(self.budget.stored, 'stored byte')}"
 
 
 class BudgetExceeded(LimitExceeded):
@@ -72,12 +72,12 @@ class Budget:
     """Counters and limits of one operation.
 
     Args:
-        taking: Whether the operation writes or returns contents; then only single allocations are limited.
-        allowed: Limit set by the caller, in bytes per counter (also in rows); used if higher than the default.
+        taking: Whether the operation writes or returns contents; then only the size of each allocation is limited.
+        allowed: Limit set by the caller (see `allowing`), in bytes or rows; used instead of each lower limit.
 
     Attributes:
         stored: Bytes really stored by the files read so far.
-        name: Name of the first file.
+        name: Name of the first file that was read, for messages.
     """
 
     def __init__(self, *, taking: bool = False, allowed: int = 0) -> None:
@@ -93,7 +93,7 @@ class Budget:
         return max(WORK_FLOOR, self.allowed) + WORK_RATIO * self.stored
 
     def add(self, source: Charged) -> None:
-        """Raise the limits by the stored bytes of a source; each source counts once."""
+        """Raise the limits by the stored bytes of a source, unless this source has already been added."""
         if source.uri not in self._sources:
             self._sources.add(source.uri)
             self.name = self.name or source.name
@@ -122,7 +122,7 @@ class Budget:
             self._end(f"at {plural(self.items, 'item')}")
 
     def charge_memory(self, count: int) -> None:
-        """Raise `OverBudget` if one allocation is far larger than the stored bytes; allocations are not summed."""
+        """Raise `OverBudget` if an allocation of `count` bytes exceeds the limit; allocations are not added up."""
         if count > max(MEMORY_FLOOR, self.allowed) + MEMORY_RATIO * self.stored:
             raise OverBudget(self, f"before an allocation of {plural(count, 'byte')}")
 
@@ -144,11 +144,11 @@ budget: Callable[[], Budget | None] = _current.get
 
 
 class budgeted:  # noqa: N801 - used like a function; a class is entered twice as fast as a generator
-    """Run an operation within a budget: raise `LimitExceeded` beyond it, and `ShardError` for errors in `UNFORESEEN`.
+    """Context manager of an operation: raises `LimitExceeded` above a limit, `ShardError` for errors in `UNFORESEEN`.
 
-    A nested operation shares the budget, unless it returns no contents and the outer one does (`taking`).
-    Without `unread`, unforeseen errors pass unchanged if nothing was read. The stored bytes of `source` count, even if
-    they were read before.
+    An operation inside another shares its counters, unless only the outer one writes or returns contents (`taking`).
+    With `unread=False`, errors in `UNFORESEEN` are raised unchanged if no file was read: then no file caused them.
+    The stored bytes of `source` raise the limits, even if they were read before the operation.
     """
 
     __slots__ = ("_allowed", "_budget", "_source", "_taking", "_token", "_unread")

@@ -1,4 +1,4 @@
-"""Parallel calls with results in order."""
+"""Calls on several threads, with results in the order of the calls, and cancellation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Call = tuple[Callable[..., R], tuple[Any, ...]]
 
 
 class JobThreads(ThreadPoolExecutor):
-    """Thread pool whose calls run in copies of the caller's context; `stop` ends running calls at their next read."""
+    """Thread pool whose calls see the context variables of the caller; `stop` ends running calls at their next read."""
 
     def __init__(self, jobs: int) -> None:
         super().__init__(jobs, thread_name_prefix="shardcore-job")
@@ -61,9 +61,10 @@ class JobThreads(ThreadPoolExecutor):
 def in_order(
     work: Callable[[T], R], things: Iterable[T], jobs: int, *, stop: Callable[[], None] = lambda: None
 ) -> Generator[R]:
-    """Call `work` for each thing on `jobs` threads; yield the results in order, at most `2 * jobs` ahead.
+    """Call `work` for each thing on `jobs` threads; yield the results in order. At most `2 * jobs` calls are unyielded.
 
-    On failure, or if the caller stops, `stop` is called until the running calls have ended, to wake network waits.
+    If a call fails or the caller stops iterating, `stop` is called repeatedly until all calls have ended. It must
+    interrupt calls that wait for the network.
     """
     if jobs <= 1:
         yield from map(work, things)
@@ -84,7 +85,8 @@ def in_order(
 def completed(executor: Executor, calls: Iterable[Call[R]], in_flight: int, ahead: int) -> Generator[Future[R]]:
     """Start calls and yield their futures in order, each when it is done.
 
-    At most `in_flight` calls run. At most `ahead` run or wait to be yielded, so one slow call does not stop the others.
+    At most `in_flight` calls run at a time. At most `ahead` calls run or are done but not yet yielded: while one slow
+    call runs, later calls can go on.
     """
     left: Iterator[Call[R]] | None = iter(calls)
     waiting: deque[Future[R]] = deque()
