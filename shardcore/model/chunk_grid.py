@@ -287,7 +287,7 @@ def _per_axis(index: ArrayIndex, axes: int) -> tuple[AxisIndex, ...]:
     given: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
     gaps = [number for number, one in enumerate(given) if one is Ellipsis]
     if (rest := axes - len(given) + len(gaps)) < 0 or len(gaps) > 1:
-        raise InvalidIndex(f"index of {len(given)} parts for {plural(axes, 'axis', 'axes')}; at most one ... is allowed")
+        raise InvalidIndex(f"index of {len(given)} parts for {plural(axes, 'axis', 'axes')}; one ... is allowed")
     at = gaps[0] if gaps else len(given)
     return (*given[:at], *(slice(None) for _ in range(rest)), *given[at + 1 :])
 

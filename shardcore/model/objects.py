@@ -148,7 +148,6 @@ AT_ONCE = 1024
 
 
 Rows = range | NDArray[np.int64]
-"""Row numbers."""
 
 
 class _Columnar(Displayed):
@@ -356,7 +355,7 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         """
 
     def known(self, first: int, last: int) -> ObjectColumns:
-        """Return the columns of the rows `[first, last)` from the index in memory (see `Shard.load_index`), for counting.
+        """Return the columns of the rows `[first, last)` for counting, from the index in memory (`Shard.load_index`).
 
         The file is not read: values that are not in the index are -1, and states may be less exact.
         """
@@ -396,7 +395,7 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         return map(self.ref, rows.tolist())
 
     def unsized_refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """Return the objects of some rows without reading unknown sizes (-1), for callers that read the contents anyway."""
+        """Return the objects of some rows without reading unknown sizes (-1), for callers that read all contents."""
         return self.refs(rows)
 
     def each_ref(self, rows: NDArray[np.int64], *, sizes: bool = True) -> Iterator[ObjectRef | ShardError]:

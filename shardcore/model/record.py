@@ -126,7 +126,7 @@ class Record:
         return {name: place[0].itemsize for name, place in (self.dtype.fields or {}).items()}
 
     def span(self, name: str, at: int = 0, source: str = "") -> Span:
-        """Return the span of a field, in a record that begins at offset `at`; for an empty name, of the whole record."""
+        """Return the span of a field in a record that begins at offset `at`; for an empty name, of the whole record."""
         start = at + (self.offsets[name] if name else 0)
         return Span(source, start, start + (self.sizes[name] if name else self.size))
 

@@ -41,7 +41,7 @@ class NamedReference:
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """References, smallest target first. `more` is the number left out. `complete` is False before the index is read."""
+    """References, smallest target first; `more`: number left out; `complete`: False if the index was not read."""
 
     found: tuple[NamedReference, ...]
     more: int = 0
@@ -49,7 +49,7 @@ class References:
 
 
 class ReferenceCollector:
-    """Collector of references to bytes in `span`: keeps `most`, counts others. An empty span stands for its next byte."""
+    """Collector of up to `most` references to bytes in `span`; counts the others. An empty span means its next byte."""
 
     def __init__(self, span: Span, most: int = MOST_REFERENCES) -> None:
         self.span = Span(span.source, span.start, max(span.stop, span.start + 1))

@@ -72,7 +72,7 @@ class SourceName:
 
     Attributes:
         path: Empty for the file itself; else a relative name (a file beside it, a shard), or `xorb:<hash>`.
-        stretches: Half-open ranges that were decoded, outermost first. Each is a range of what the one before decodes to.
+        stretches: Half-open ranges that were decoded, outermost first; each is in the decoded bytes of the one before.
     """
 
     path: str = ""

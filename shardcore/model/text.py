@@ -148,7 +148,7 @@ _PORT = r"\[.*\](:\d*)?|[^:]*(:\d*)?"
 
 
 def without_secrets(text: str) -> str:
-    """Remove logins and queries (they may contain signatures) from addresses in a text, even invalid (`http:/host/a`)."""
+    """Remove logins and queries (possible signatures) from addresses in a text, even invalid ones (`http:/host/a`)."""
     return re.sub(_ADDRESS, _without_secret, text) if ":/" in text else text
 
 

@@ -23,7 +23,7 @@ MOST_NEW = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change; offsets are those after all earlier changes. If `data` is None, the bytes are removed.
+    """One change. Offsets count in the bytes after all earlier changes. If `data` is None, the bytes are removed.
 
     A `joined` change is undone together with the previous change.
     """
@@ -52,7 +52,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Consecutive bytes: from offset `at` of the base source, or new bytes that replace those at `at`."""
+    """Consecutive bytes: bytes of the base source from offset `at`, or new `data` that replaces them."""
 
     at: int
     size: int
@@ -67,7 +67,7 @@ class PatchedSource(WrapperSource):
     """A source with changes applied; `base` is only read.
 
     Name, address and folder are those of `base`, so that files beside it are found. The identity changes with every
-    change, so that caches do not mix. If `base` is empty, bytes may be written past the end.
+    change, so that caches distinguish the versions. If `base` is empty, bytes may be written past the end.
 
     Raises:
         UsageError: A change is outside the bytes.
@@ -129,7 +129,7 @@ class PatchedSource(WrapperSource):
         return start - before, stop - until
 
     def _removed(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the removed ranges `[first, last)` of `base`, sorted, after their offset in this source."""
+        """Yield `(offset in this source, first, last)` for each removed range `[first, last)` of `base`, sorted."""
         expected = 0
         ends = [*((piece.at, piece.size) for piece in self._pieces), (self.base.size, 0)]
         for start, (at, size) in zip(self._starts, ends, strict=True):
@@ -158,7 +158,7 @@ class PatchedSource(WrapperSource):
     def _read(self, start: int, stop: int) -> bytes:
         return self._read_many([(start, stop)])[0]
 
-    # Not those of `base`, whose ends may have changed.
+    # Not the methods of `base`: the first and last bytes may have changed.
     _read_first, _read_last = Source._read_first, Source._read_last
 
     def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -193,7 +193,7 @@ def overwriting(
 
 
 def undo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
-    """Move the last step from the changes to the undone ones; return both. The next step to redo is last."""
+    """Undo the last change and those joined to it; return the remaining changes, and the undone ones in redo order."""
     left = list(changes)
     taken: list[Change] = []
     while left and (not taken or taken[-1].joined):

@@ -17,7 +17,7 @@ CANCELLED = "cancelled"
 """Error text of a cancelled request."""
 
 KEPT = 100_000
-"""Records kept; totals count all."""
+"""Maximum number of records in the log. The totals count all requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Request:
         status: HTTP status; 0 without a response.
         retry: Number of the attempt; 0 for the first.
         cached: Whether the bytes came from the cache, without a request.
-        error: Error message, or empty.
+        error: Error message; empty on success.
     """
 
     at: float
@@ -55,7 +55,7 @@ class Request:
     error: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields of a line in a log file."""
+        """Return the fields of the line for this request in a log file."""
         found = asdict(self)
         found["purpose"] = self.purpose.value
         for name in ("at", "wait", "transfer"):
@@ -65,7 +65,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class LogShare:
-    """Content of a request log from another process; `counts` include records that were dropped."""
+    """Content of a request log from another process. `counts` are requests, bytes, sent, hits and retries."""
 
     records: tuple[Request, ...]
     notes: tuple[str, ...]
@@ -147,7 +147,7 @@ class RequestLog:
                 self.retries += bool(record.retry)
 
     def share(self) -> LogShare:
-        """Return the content, to be merged into another log."""
+        """Return the content, for `merge` of another log."""
         with self._lock:
             counts = (self.requests, self.bytes, self.sent, self.hits, self.retries)
             return LogShare(tuple(self._records), tuple(self._notes), dict(self._sizes), counts)
@@ -175,7 +175,7 @@ class RequestLog:
             self._on_note(text)
 
     def learn_size(self, address: str, size: int) -> None:
-        """Set the size of a file that is read."""
+        """Set the size of a file that was read, for `full_size`."""
         with self._lock:
             self._sizes[address] = size
 
@@ -194,7 +194,7 @@ class RequestLog:
                     self._records[number - first] = replace(record, purpose=known)
 
     def purpose_of(self, address: str, start: int | None) -> ReadPurpose | None:
-        """Return the purpose of the byte at an offset; None if unknown."""
+        """Return the purpose of a read at an offset of a file; None if unknown."""
         with self._lock:
             at = self._purposes.get(address)
             return at(start) if at is not None and start is not None else None
