@@ -21,7 +21,7 @@ _HASH = 32
 """Size of a hash key in bytes."""
 
 _HEX = np.array([f"{byte:02x}" for byte in range(256)], "S2").view("<u2")
-"""Two hex digits per byte value."""
+"""The two hex digits of each byte value, as one 16-bit number."""
 
 
 def record_reader(part: ObjectSlice, *, raw_keys: bool = False) -> Any:

@@ -26,7 +26,7 @@ def to_bag(shard: Shard, function: Callable[[Shard], Any] | None = None, *, batc
     Args:
         shard: Data set or single file, opened by a path or address that the workers can reach.
         function: Called with each opened shard; its results are the items of the bag, and must not refer to the shard.
-        None: the items are tickets.
+            None: the items are tickets.
         batch: Number of shards per partition.
         keys: Whether tickets may contain credentials.
     """

@@ -78,7 +78,7 @@ class ShardError(Exception):
     Attributes:
         message: One sentence. Addresses in it have no credentials and no query.
         span: Location in the file, if there is one.
-        remedy: What the caller can do, if anything.
+        remedy: Advice to the user; None if there is none.
     """
 
     remedy: Remedy | None = None
@@ -164,7 +164,7 @@ class SpaceUnchosen(UsageError):
     """A folder contains several data sets with separate keys, and one must be chosen.
 
     Attributes:
-        address: Address of the first one.
+        address: Address of the first of these data sets.
     """
 
     def __init__(self, message: str, *, address: str = "", **place: Unpack[Place]) -> None:
@@ -242,7 +242,7 @@ class SourceError(ShardError, OSError):
     Also an `OSError`, as for `open` of Python.
 
     Attributes:
-        partial: Result up to the error: the `Report` of `verify`, the `Salvage` of `salvage`.
+        partial: Result before the error: a `Report` of `verify`, a `Salvage` of `salvage`; else None.
     """
 
     partial: Any = None
@@ -317,11 +317,11 @@ class ClockSkewed(RemoteError):
 
 
 class WrongRegion(RemoteError):
-    """The bucket is in another region, and the response does not name it."""
+    """The bucket is in another region than the one to which the request was sent."""
 
 
 class RangeRefused(RemoteError):
-    """The server ignored the requested range: it returned the whole file, other bytes, or encoded ones."""
+    """The server did not return the requested range, but the whole file, other bytes, or encoded bytes."""
 
 
 class ConnectionFailed(RemoteError):

@@ -137,7 +137,7 @@ class _OpenShard:
             return source.size
 
     def contents(self, paths: Sequence[str]) -> dict[str, bytes]:
-        """Return the contents that can be read together, by path. Reading each of the others later raises its error."""
+        """Return the contents that can be read together, by path. The caller reads the others, to get their errors."""
         shard, found = self.shard, dict[str, bytes]()
         with suppress(Exception):
             if shard.source is not None and shard.source.near:

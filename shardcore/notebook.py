@@ -1,6 +1,6 @@
 """Results as HTML for notebooks.
 
-Plain elements with inline styles; no scripts, no external resources. Text from files is escaped and truncated.
+The HTML has inline styles, and neither scripts nor external resources. Text from files is escaped and truncated.
 Nothing is fetched from another machine: where bytes would have to be fetched, the HTML shows an error message.
 """
 

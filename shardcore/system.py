@@ -43,7 +43,6 @@ def open_file(path: str | Path, flags: int, mode: int = 0o666, *, follow_links: 
 
 @contextlib.contextmanager
 def closing_file(descriptor: int) -> Iterator[int]:
-    """Close a descriptor at the end of the block."""
     try:
         yield descriptor
     finally:
@@ -112,7 +111,7 @@ _JUNCTION = 0xA0000003
 
 @contextlib.contextmanager
 def held_folder(folder: Path, inner: str = "") -> Iterator[Path]:
-    """Yield a path of `folder/inner` that stays valid if a folder is renamed. `inner` must not contain links.
+    """Yield a path of `folder/inner` that stays valid if these folders are renamed. `inner` must not contain links.
 
     Only Linux has such paths; on other systems the normal path is returned.
     """

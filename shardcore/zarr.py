@@ -405,8 +405,7 @@ class GroupStore(_ReadOnlyStore):
     """All arrays of a shard as a group in a zarr v3 store; each scale of a volume is an array.
 
     The group has `multiscales` and the coordinates of each axis: `xarray.open_zarr(GroupStore(where))` uses them.
-    If an axis has other coordinates in each scale, its name contains the scale: `x_8_8_8`. An array without a name is
-    called `data`.
+    If coordinates differ between scales, the name of an axis contains the scale: `x_8_8_8`. A nameless array is `data`.
     """
 
     def _named(self, shard: Shard) -> dict[str, _Array]:

@@ -22,20 +22,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 WORK_FLOOR = 1 << 30
-"""Bytes that an operation may read, decompress, and check (a limit for each of the three), plus `WORK_RATIO`."""
+"""Base of three limits of an operation: bytes that it reads, decompresses, and checks. `WORK_RATIO` is added."""
 WORK_RATIO = 256
-"""Bytes added to each of these limits per stored byte. LZ4 and Blosc never reach a better compression ratio."""
+"""Bytes added to each of these limits per stored byte. LZ4 and Blosc never reach a higher compression ratio."""
 UNLIMITED = 1 << 62
 ITEM_FLOOR = 1_000_000
-"""Rows, nodes and records that an operation may create, plus `ITEM_RATIO`."""
+"""Base of the limit on rows, nodes and records that an operation creates. `ITEM_RATIO` is added."""
 ITEM_RATIO = 8
 """Rows, nodes and records added to this limit per stored byte."""
 MEMORY_FLOOR = 64 << 20
-"""Maximum bytes of one allocation whose size is declared in a file, plus `MEMORY_RATIO`."""
+"""Base of the limit on the bytes of one allocation whose size a file declares. `MEMORY_RATIO` is added."""
 MEMORY_RATIO = 8
 """Bytes added to this limit per stored byte."""
 SMALLEST = 4096
-"""Stored bytes that count for a smaller file: one block of the disk."""
+"""Stored bytes counted for a file that has fewer: one block of the disk."""
 
 UNFORESEEN = (ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, ValueError, struct.error)
 """Exceptions of Python and parsers that damaged bytes may cause anywhere; `budgeted` converts them to `ShardError`."""
@@ -73,10 +73,10 @@ class Budget:
 
     Args:
         taking: Whether the operation writes or returns contents; then only the size of each allocation is limited.
-        allowed: Limit set by the caller (see `allowing`), in bytes or rows; used instead of each lower limit.
+        allowed: Limit set by the caller (see `allowing`), in bytes or rows. It replaces each base that is lower.
 
     Attributes:
-        stored: Bytes really stored by the files read so far.
+        stored: Bytes on disk of the files read so far.
         name: Name of the first file that was read, for messages.
     """
 
@@ -190,10 +190,10 @@ class budgeted:  # noqa: N801 - used like a function; a class is entered twice a
 
 @contextmanager
 def allowing(limit: int | None) -> Iterator[None]:
-    """Let operations in this context read, decompress and check up to `limit` bytes each.
+    """Let each operation in this context read, decompress and check up to `limit` bytes, if this raises its limits.
 
     Args:
-        limit: Bytes; 0: no limit; None: unchanged.
+        limit: Number of bytes; 0: no limit; None: the limits do not change.
     """
     with context_value(_allowed, _allowed.get() if limit is None else limit or UNLIMITED):
         if (current := _current.get()) is not None:

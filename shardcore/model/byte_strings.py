@@ -73,7 +73,7 @@ class ByteStrings:
         return found
 
     def differ(self, other: ByteStrings) -> NDArray[np.bool_]:
-        """Return a mask of the strings that differ from the string at the same index of `other`, of the same length."""
+        """Return a mask: True where a string differs from the one at the same index in `other`, which is as long."""
         at = np.flatnonzero(self.data != other.data)
         found: NDArray[np.bool_] = np.searchsorted(at, self.stops) > np.searchsorted(at, self.stops - self.lengths)
         return found

@@ -160,7 +160,7 @@ class ChunkGrid(ABC):
         return [cell for cell, *_ in self._parts(list(map(range, box.begin, box.end)))]
 
     def _parts(self, ranges: Sequence[range]) -> Iterator[tuple[GridCell, tuple[slice, ...], tuple[slice, ...]]]:
-        """Yield each chunk with selected elements, and two tuples of slices: of the result, and of the chunk."""
+        """Yield each chunk that has selected elements, and slices of these elements in the result and in the chunk."""
         split = [*map(_by_cell, ranges, self.box.begin, self.chunk)]
         _check_count(math.prod(map(len, split)))
         for parts in product(*split):
@@ -194,7 +194,7 @@ class ChunkGrid(ABC):
 
         Args:
             index: Coordinates and slices of `(*shape, *inner)`. On an axis that begins at 0, negative numbers count
-            from the end, and slices may exceed the array. On other axes, numbers are coordinates inside the array.
+                from the end, and slices may exceed the array. On other axes, numbers are coordinates inside the array.
             limit: Maximum bytes of the result.
 
         Raises:
@@ -287,7 +287,7 @@ def _per_axis(index: ArrayIndex, axes: int) -> tuple[AxisIndex, ...]:
     given: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
     gaps = [number for number, one in enumerate(given) if one is Ellipsis]
     if (rest := axes - len(given) + len(gaps)) < 0 or len(gaps) > 1:
-        raise InvalidIndex(f"index of {len(given)} parts for {plural(axes, 'axis', 'axes')}; one ... is allowed")
+        raise InvalidIndex(f"the index has {len(given)} parts; at most {axes} and one ... are allowed")
     at = gaps[0] if gaps else len(given)
     return (*given[:at], *(slice(None) for _ in range(rest)), *given[at + 1 :])
 
@@ -315,7 +315,7 @@ def _coordinates(one: AxisIndex, first: int, last: int, axis: int) -> range:
 
 
 def _by_cell(wanted: range, first: int, length: int) -> list[tuple[int, slice, slice]]:
-    """Divide coordinates of one axis by chunks: number of a chunk, and the slices of the result and of the chunk."""
+    """Divide coordinates along one axis by chunks; return number of chunk, slice in the result, slice in the chunk."""
     parts, at = list[tuple[int, slice, slice]](), 0
     if wanted:
         _check_count(min(len(wanted), (wanted[-1] - first) // length - (wanted[0] - first) // length + 1))

@@ -103,7 +103,7 @@ def grouped(children: Children) -> Children:
 
 
 class RecordTable(Children):
-    """Rows of a table of records, computed from the row number.
+    """Nodes of the rows of a table, computed from the row number.
 
     `read` returns the rows `[first, last)`. `describe` creates the node of a row from its number and its values.
     `paint` returns the `FieldRole` of each field of each row, shape `(rows, fields)`.
@@ -150,7 +150,6 @@ class RecordTable(Children):
         return Node(f"[{number}]", span, children=field_nodes(self.record, row, span.start, self.source))
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """Return the fields in the bytes `[start, stop)` as runs, without creating nodes."""
         inside = self.overlap(start, stop)
         if not inside:
             return Runs.of([], [], [], [])
@@ -170,8 +169,8 @@ class RecordTable(Children):
 class Extents(Children):
     """Nodes of different lengths, sorted by first byte: objects, chunks, payloads. Finding a byte takes `O(log n)`.
 
-    `describe` creates the nodes `[first, last)`, `paint` their runs. A node that overlaps the next one ends where the
-    next one begins.
+    `describe` creates the nodes `[first, last)`, and `paint` returns their runs. A node that overlaps the next one ends
+    where the next one begins.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from shardcore.model.text import plural
 
 @dataclass(frozen=True, slots=True)
 class ContentPart:
-    """Part of a content: decoded bytes `[start, stop)`, and the span that stores them. Same size: not compressed."""
+    """Part of a content: decoded bytes `[start, stop)`, and the span that stores them. Equal sizes: not compressed."""
 
     start: int
     stop: int

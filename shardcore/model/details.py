@@ -27,7 +27,7 @@ from shardcore.system import last_part
 
 @dataclass(frozen=True, slots=True)
 class OpenedWith:
-    """Options that a shard was opened with, except secrets. `partial`: whether only the intact part was opened."""
+    """Options that a shard was opened with, except secrets. `partial`: only the intact part was opened."""
 
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -334,7 +334,6 @@ def _cut(text: str) -> str:
 
 
 _CODE = ("raw", "object")
-"""Rows in a code font."""
 
 
 def _code(text: str) -> str:

@@ -203,8 +203,7 @@ class Item:
 class Bits:
     """A row of at most 64 bits, the highest on the left, with named bit fields above.
 
-    `items` are the fields; `at` is the lowest bit. `letters` replace the digits 0 and 1, by bit number. If `value` is
-    None, the bits have no digits.
+    `at` of a field is its lowest bit. `letters` replace digits, by bit number. If `value` is None, there are no digits.
     """
 
     title: str
@@ -218,8 +217,7 @@ class Bits:
 class Ruler:
     """A number line `[start, stop)` with ranges and marks (`size` 0); overlapping ranges are drawn in rows.
 
-    With `ring`, `start` follows `stop`: an arrow to the left leaves at the right end and enters at the left end,
-    unless it is dashed.
+    With `ring`, `start` follows `stop`: an arrow to the left passes the right end and enters at the left, if not dashed.
     """
 
     title: str

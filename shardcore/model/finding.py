@@ -21,7 +21,7 @@ MAX_PER_CODE = 1000
 
 
 class Severity(Enum):
-    """Severity of a finding. `error`: some reader fails or returns wrong bytes. `warning`: all readers tolerate it."""
+    """Severity of a finding. `error`: at least one reader fails or returns wrong bytes. `warning`: none does."""
 
     ERROR = "error"
     WARNING = "warning"

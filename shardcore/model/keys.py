@@ -57,4 +57,3 @@ def number_or_text(text: str) -> int | str:
 
 
 NUMBERS = KeyForm(numbers=True, to_raw=number_or_text)
-"""Key form of formats with decimal keys."""

@@ -101,7 +101,7 @@ class Node(Displayed):
         bits: Range of bits `[first, last)` of a value in a bit-packed array, from the first bit of `span`.
         target: Bytes that the value points to.
         decoded: Name of the source that has the decoded bytes; may be empty.
-        row: Row of the object in `Shard.objects`; None for nodes outside and inside objects.
+        row: Row in `Shard.objects` of the object that the node stores or describes; None for other nodes.
         elsewhere: Bytes in another file, if any.
         type: Type in the layout, such as `u64 BE`; may be empty.
         sum: Calculation behind the value, such as `13 slots × 40`; may be empty.

@@ -53,7 +53,7 @@ class Option:
         names_format: For opening: whether the option implies this format.
         hidden: Whether the option is only for programs and not listed for users.
         content: For writing: whether the option itself contains what is written, so that no other input is needed.
-        Then any value other than text is passed to the format unchecked.
+            Then any value other than text is passed to the format unchecked.
         path: Whether its text is a path.
         proposed: Value that a form shows at first instead of the default; `now` is the present time.
         flag: Placeholder for the value of the flag `--name`; empty: a flag without value; None: no flag, only `-O`.

@@ -61,10 +61,9 @@ class JobThreads(ThreadPoolExecutor):
 def in_order(
     work: Callable[[T], R], things: Iterable[T], jobs: int, *, stop: Callable[[], None] = lambda: None
 ) -> Generator[R]:
-    """Call `work` for each thing on `jobs` threads; yield the results in order. At most `2 * jobs` calls are unyielded.
+    """Call `work` for each thing on `jobs` threads; yield the results in order. Runs at most `2 * jobs` calls ahead.
 
-    If a call fails or the caller stops iterating, `stop` is called repeatedly until all calls have ended. It must
-    interrupt calls that wait for the network.
+    If a call fails or the caller stops iterating, `stop` is called until all calls have ended, to end network waits.
     """
     if jobs <= 1:
         yield from map(work, things)
@@ -85,8 +84,7 @@ def in_order(
 def completed(executor: Executor, calls: Iterable[Call[R]], in_flight: int, ahead: int) -> Generator[Future[R]]:
     """Start calls and yield their futures in order, each when it is done.
 
-    At most `in_flight` calls run at a time. At most `ahead` calls run or are done but not yet yielded: while one slow
-    call runs, later calls can go on.
+    At most `in_flight` calls run. At most `ahead` have begun and are not yet yielded: others can run beside a slow one.
     """
     left: Iterator[Call[R]] | None = iter(calls)
     waiting: deque[Future[R]] = deque()

@@ -49,7 +49,7 @@ class References:
 
 
 class ReferenceCollector:
-    """Collector of up to `most` references to bytes in `span`; counts the others. An empty span means its next byte."""
+    """Collects up to `most` references to bytes in `span`, counts the others. An empty span means the byte after it."""
 
     def __init__(self, span: Span, most: int = MOST_REFERENCES) -> None:
         self.span = Span(span.source, span.start, max(span.stop, span.start + 1))

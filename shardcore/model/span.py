@@ -17,7 +17,7 @@ class Span:
 
     Attributes:
         source: `""` for the file, a relative name for a file beside it (`info`, `_bigFiles/9f…`), or `@start-stop` for
-        the bytes that this range of the file decodes to.
+            the bytes that this range of the file decodes to.
         start: First byte.
         stop: End, exclusive.
     """

@@ -182,7 +182,7 @@ def shell_line(words: Iterable[str]) -> str:
 
 
 def typed(uri: str) -> str:
-    """Return a path as a command argument. One with a leading dash gets the prefix `./`, so that it is no option."""
+    """Return a path as a command argument. With a leading dash it gets the prefix `./`, as it would be an option."""
     return f"./{uri}" if uri.startswith("-") else uri
 
 
@@ -264,7 +264,7 @@ def letters_of(raw: bytes) -> str:
 
 
 def hex_rows(data: bytes, start: int = 0, *, digits: int) -> Iterator[str]:
-    """Yield rows of 16 bytes: hexadecimal offset of `digits` digits, hex, ASCII."""
+    """Yield a line per 16 bytes: the offset in `digits` characters, the bytes in hex, and the bytes as ASCII."""
     for at in range(0, len(data), 16):
         row = data[at : at + 16]
         letters = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)

@@ -28,8 +28,8 @@ class Load:
         thing: Noun for one thing, such as `key`.
         doc: One or two sentences.
         ideal: Ideal number of things per place: one number, or one for each place; None if there is no ideal.
-        by_chance: Whether a hash distributes the things: compare with a binomial distribution.
-        row_bounds: Rows of place i: `[row_bounds[i], row_bounds[i + 1])`; None if rows are not contiguous.
+        by_chance: Whether a hash distributes the things, so that counts follow a binomial distribution.
+        row_bounds: Place i has the objects `[row_bounds[i], row_bounds[i + 1])`; None if they are not contiguous.
         starts: Offset of each place; None if places have no bytes.
         stops: End of each place.
         key_prefixes: Common prefix of the keys in each place, if the prefix determines the place; else empty.

@@ -144,7 +144,7 @@ class Source(ABC):
         merge_gap: Maximum gap in bytes between ranges that are read as one.
         watchable: Whether `check_unchanged` is cheap enough to be called repeatedly.
         near: Whether reads are fast enough for the caller to wait, as for local files.
-        head_size: Bytes at the beginning that the first read fetches.
+        head_size: Number of bytes at the beginning of the file that the first read fetches.
         charged: Whether reads are charged to the budget; False for a wrapper of a charged source.
     """
 

@@ -85,7 +85,7 @@ class CostRecorder:
 
 
 class ColdSource(Source):
-    """File whose bytes come from `base`, with requests counted as if none were cached. The first request is `head`."""
+    """File whose bytes come from `base`, with requests counted as if none were cached. The first fetches `head`."""
 
     near = False
     charged = False

@@ -37,7 +37,6 @@ class BytesSource(Source):
 
     @cached_property
     def identity(self) -> str:
-        """Name, size and digest. The digest distinguishes sources of the same name with different bytes."""
         import hashlib
 
         return f"{self.uri}#{self.size}-{hashlib.blake2b(self.data, digest_size=16).hexdigest()}"

@@ -72,7 +72,7 @@ class PatchedSource(WrapperSource):
     Raises:
         UsageError: A change is outside the bytes.
         LimitExceeded: There are too many changes or new bytes.
-        SourceChanged: The identity of `base` is not `expects`, if given.
+        SourceChanged: `expects` is given, and is not the identity of `base`.
     """
 
     def __init__(self, base: Source, changes: Sequence[Change] = (), *, expects: str = "") -> None:
@@ -181,7 +181,7 @@ class PatchedSource(WrapperSource):
 def overwriting(
     changes: tuple[Change, ...], pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False
 ) -> tuple[Change, ...]:
-    """Return the changes, and one more that overwrites `pieces` (offset and new bytes).
+    """Return the changes, and one more per piece (offset and new bytes). The new ones are undone together.
 
     With `second`, a second hex digit was typed for the same byte, so the new change replaces the last one.
     """

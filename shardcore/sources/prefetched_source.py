@@ -55,7 +55,7 @@ class WholeFiles:
         return size <= self._most and not self._ended and size <= WholeFiles.room
 
     def release(self, *, end: bool = False) -> None:
-        """Return the bytes fetched here to `room`; they stay in the cache. After `end`, nothing more is fetched."""
+        """Return the bytes fetched here to `room`; they stay in the cache. With `end`, nothing is fetched after it."""
         with self._lock:
             WholeFiles.room += self._taken
             self._taken, self._ended = 0, self._ended or end

@@ -71,7 +71,7 @@ def test_the_refusal_names_store_and_way(named: Path, capsys: pytest.CaptureFixt
     assert run(["ls", str(named), "--profile", "lab"]) == 2
     told = capsys.readouterr().err
     assert told.count("\n") == 1
-    assert "refers to an untrusted store; no request was sent to https://a.example.org, https://b.example.org:9000" in told
+    assert "an untrusted store; no request was sent to https://a.example.org, https://b.example.org:9000" in told
     assert "--yes" in told
     assert "--zones FILE" in told
     with pytest.raises(StoreUntrusted) as caught:

@@ -140,7 +140,7 @@ class RangeRequest:
                 return
 
     def part(self, start: int, stop: int) -> tuple[int, bytes]:
-        """Return received bytes that include `[start, stop)`, and their offset; call `wait` first."""
+        """Return an offset and the bytes received from there, which include `[start, stop)`; call `wait` first."""
         with self._lock:
             if self._done:
                 return self.start, self.data
@@ -162,7 +162,6 @@ class RangeRequest:
             self._changed.notify_all()
 
     def finish(self, data: bytes = b"", error: BaseException | None = None) -> None:
-        """Store the result and wake the readers."""
         with self._lock:
             self.data, self.error, self._done = data, error, True
             self._readable = bytearray()
@@ -175,7 +174,6 @@ class RangeRequest:
     # --- cancellation --------------------------------------------------------------------------------------
 
     def cancel(self) -> None:
-        """Cancel the request and its transfer."""
         with self._lock:
             self._off.set()
             # Under the lock, or the connection might already be used by another request.
@@ -191,11 +189,11 @@ class RangeRequest:
             raise RequestCancelled
 
     def set_connection(self, connection: HttpConnection) -> None:
-        """Set the connection to shut down on cancellation; raise `RequestCancelled` if that happened already."""
+        """Set the connection that `cancel` shuts down; raise `RequestCancelled` if the request is already cancelled."""
         self._set_end(partial(shut_down, connection))
 
     def set_reply(self, reply: Reply) -> None:
-        """Set the reply to abort on cancellation; raise `RequestCancelled` if that happened already."""
+        """Set the reply that `cancel` aborts; raise `RequestCancelled` if the request is already cancelled."""
         self._set_end(reply.abort)
 
     def clear_transfer(self) -> None:

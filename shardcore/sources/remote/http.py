@@ -73,7 +73,6 @@ class HttpTransport(Transport):
         enable_callbacks(self._pool)
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Request a range, following redirects; the reply contains the final location."""
         self._sent.count = 0
         headers = {"Accept-Encoding": "identity", "User-Agent": "shardcore"} | asked.headers
         reply = self._follow(asked.address, asked.location or asked.address.url, headers)

@@ -38,7 +38,7 @@ class RemoteOptions:
         secret_key: See `access_key`.
         session_token: Part of temporary credentials.
         trusted: Stores to which a file may refer: endpoints, `AMAZON`, or `ANY_STORE`. No request is sent to another
-        store that a file, such as the zones file of a folder, refers to.
+            store that a file, such as the zones file of a folder, refers to.
         limit_requests: Maximum number of requests per open shard.
         limit_fetch: Maximum bytes fetched per open shard; also the maximum size of a file without range requests.
         cache_bytes: Maximum bytes in the cache.

@@ -14,7 +14,6 @@ from shardcore.model.text import plural, size_text
 from shardcore.sources.base import PurposeAt, ReadPurpose
 
 CANCELLED = "cancelled"
-"""Error text of a cancelled request."""
 
 KEPT = 100_000
 """Maximum number of records in the log. The totals count all requests."""

@@ -544,7 +544,7 @@ def _changed(address: Address) -> SourceChanged:
 
 
 def packed(address: Address, encoding: str) -> RangeRefused:
-    text = f"{address.shown} is sent compressed (Content-Encoding: {encoding[:40]}); its ranges would be wrong"
+    text = f"{address.shown} is sent compressed (Content-Encoding: {encoding[:40]}): ranges of it cannot be read"
     return RangeRefused(text, remedy=Remedy.COPY)
 
 

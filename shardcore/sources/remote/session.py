@@ -76,8 +76,7 @@ class Workers:
 class RequestGate:
     """Limit on parallel requests to one host. Thread-safe.
 
-    If the host reports overload, the limit is halved, but only once for requests that run at the same time. After
-    `STEADY` successes in a row, it rises by one.
+    Overload halves the limit, only once for requests that run together. `STEADY` successes in a row raise it by one.
     """
 
     def __init__(self, most: int) -> None:
@@ -251,7 +250,6 @@ class ConnectionPool:
 
 
 CONNECTIONS = ConnectionPool()
-"""Connections of this process."""
 
 
 def _key(address: Address, options: RemoteOptions) -> _Key:
@@ -336,7 +334,7 @@ class RemoteSession:
         with self._lock:
             if limit is not None and self._asked_bytes + size > limit:
                 more = self._asked_bytes + size - limit
-                text = f"the limit is {plural(limit, 'byte')} fetched; {more:,} more are needed"
+                text = f"at most {plural(limit, 'byte')} may be fetched; {more:,} more are needed"
                 raise BudgetSpent(text, remedy=Remedy.LIMIT_FETCH)
             self._asked_bytes += size
 

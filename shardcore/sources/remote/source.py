@@ -147,7 +147,6 @@ class RemoteSource(Source):
 
     @property
     def content_tag(self) -> str:
-        """Size and ETag, if the ETag is a hash of the content."""
         return self._file.pin.content_tag
 
     @property
