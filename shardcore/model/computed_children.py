@@ -15,7 +15,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import letters_of, plural
 
 GROUP_SIZE = 1000
-"""Rows per group of a long table."""
+"""Number of rows per group, if a long table is divided into groups."""
 
 
 class Deferred(Children):
@@ -167,7 +167,7 @@ class RecordTable(Children):
 
 
 class Extents(Children):
-    """Nodes of different lengths, sorted by first byte: objects, chunks, payloads. Finding a byte takes `O(log n)`.
+    """Nodes of different lengths, sorted by first byte: objects, chunks, payloads. Lookup of a byte is `O(log n)`.
 
     `describe` creates the nodes `[first, last)`, and `paint` returns their runs. A node that overlaps the next one ends
     where the next one begins.

@@ -98,7 +98,7 @@ class ArrayLayout:
 
     @property
     def stride(self) -> int:
-        """Return the uncompressed bytes per step along the first axis, in C order; `shape` must not be empty."""
+        """Uncompressed bytes from one index of the first axis to the next, in C order; `shape` must not be empty."""
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     def leading(self, size: int) -> ArrayLayout:

@@ -64,7 +64,7 @@ _FLAGS = {"anonymous": "--no-sign-request"}
 """Flags of the command line whose name differs from the option."""
 
 SHOWN_OPTIONS = ("endpoint_url", "region", "profile", "anonymous", "requester_pays", "addressing")
-"""Connection options that may be shown: neither secrets nor limits."""
+"""Names of connection options that may be shown: neither secrets nor limits."""
 
 
 def node_json(node: Node) -> dict[str, Any]:

@@ -217,7 +217,7 @@ class Bits:
 class Ruler:
     """A number line `[start, stop)` with ranges and marks (`size` 0); overlapping ranges are drawn in rows.
 
-    With `ring`, `start` follows `stop`: an arrow to the left passes the right end and enters at the left, if not dashed.
+    With `ring`, `start` follows `stop`: an arrow to the left leaves at the right and enters at the left, unless dashed.
     """
 
     title: str

@@ -77,7 +77,7 @@ _collected: ContextVar[list[Findings] | None] = ContextVar("collected", default=
 
 @contextmanager
 def collecting() -> Iterator[list[Findings]]:
-    """Yield a list that gets all `Findings` created in this context; it remains if verification is interrupted."""
+    """Yield a list that gets every `Findings` created in this context, so that an interruption does not lose them."""
     found: list[Findings] = []
     with context_value(_collected, found):
         yield found

@@ -140,7 +140,7 @@ class AnnotationsGeometry(Geometry):
     Attributes:
         shape: `point`, `line`, `axis_aligned_bounding_box`, `ellipsoid` or `polyline`.
         scales: Units per coordinate along each axis, in `unit`.
-        rows: Structured rows: `position` or two points, then properties; for polylines, properties only.
+        rows: NumPy structured array: `position` or two points, then properties; for polylines, properties only.
         ids: Annotation IDs, uint64, shape `(n,)`.
         start: Offset of the rows in the content.
         ids_start: Offset of the IDs in the content; -1 if the key of the object is the ID.

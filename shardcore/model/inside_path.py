@@ -37,7 +37,7 @@ def parse_inside(text: str) -> InsidePath:
     if not text:
         return ()
     if not text.startswith("/"):
-        raise UsageError(f"a path inside a file begins with /, not {short(text)}")
+        raise UsageError(f"the path inside a file must begin with /, not {short(text)}")
     return tuple(_step(part) for part in text[1:].split("/"))
 
 

@@ -310,5 +310,5 @@ class Runs:
         return Runs(self.start[order], self.stop[order], self.role[order], self.parity[order])
 
     def clip(self, start: int, stop: int) -> Runs:
-        """Return the part inside `[start, stop)`."""
+        """Return the runs inside the bytes `[start, stop)`, cut at both ends."""
         return Runs.of(np.maximum(self.start, start), np.minimum(self.stop, stop), self.role, self.parity)

@@ -28,7 +28,7 @@ class OptionType(Enum):
     JSON = "json"
     """JSON text, the path of a JSON file, or a mapping."""
     FOLDER = "folder"
-    """A path or address, or a `Folder`."""
+    """The path or address of a folder, or a `Folder`."""
 
 
 class OptionPurpose(Enum):

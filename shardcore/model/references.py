@@ -112,7 +112,7 @@ def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) 
 
 
 def gather_decoded(source: str, size: int, into: ReferenceCollector) -> None:
-    """If `source` is the name of decompressed bytes, add a reference from their compressed bytes."""
+    """If `source` names decompressed bytes, add the reference from the compressed bytes to all of them."""
     name = SourceName.parse(source)
     if name.stretch is not None:
         stored = Span(str(name.outer), *name.stretch)

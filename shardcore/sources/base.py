@@ -236,7 +236,7 @@ class Source(ABC):
         """Start to fetch `[start, stop)`, without waiting for it, by requests of at most `most` bytes."""
 
     def learn_purposes(self, at: PurposeAt) -> None:  # noqa: B027 - only for sources with a request log
-        """Set the function that returns the purpose of an offset, for the request log; called after opening."""
+        """Set the function that returns the purpose of a read at an offset, for the request log, after opening."""
 
     def check_unchanged(self) -> None:  # noqa: B027 - bytes in memory do not change
         """Check that the file is still the one that was opened.
@@ -257,7 +257,7 @@ class Source(ABC):
             UsageError: The range ends before it starts.
         """
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"invalid range {start}..{stop}: 0 <= start <= stop is required")
         size = self.size
         if stop > size:
             raise Truncated(

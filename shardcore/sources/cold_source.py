@@ -1,6 +1,6 @@
 """Cold cost: requests, bytes and round trips of a lookup by a client with an empty cache.
 
-The sources in this module make the same requests as remote files, but take the bytes from a local file or a cache.
+The sources in this module count the requests of a remote file, but take the bytes from a local file or a cache.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: Re
             except SourceError as error:
                 if number == len(places) or not says_absent(error):
                     raise
-    raise AssertionError("the last place raises")
+    raise AssertionError("unreachable: the last location raises")
 
 
 class FolderOpener:

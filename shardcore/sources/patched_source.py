@@ -18,7 +18,7 @@ MOST_CHANGES = 1000
 """Maximum changes of one source."""
 
 MOST_NEW = 16 << 20
-"""Maximum new bytes of all changes together, which are in memory."""
+"""Maximum number of new bytes in all changes together; they are kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Change:
     def flip(offset: int, bit: int, old: int) -> Change:
         """Flip a bit of a byte; bit 0 is the lowest. `old` is the current byte."""
         if not 0 <= bit < 8:
-            raise UsageError(f"a bit of a byte is a number from 0 to 7, not {bit}")
+            raise UsageError(f"the bit must be a number from 0 to 7, not {bit}")
         return Change(offset, offset + 1, bytes([old ^ 1 << bit]), f"bit {bit} of byte {offset:#x} flipped")
 
     @staticmethod

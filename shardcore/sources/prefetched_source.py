@@ -68,7 +68,7 @@ class WholeFiles:
 
 
 class PrefetchedSource(WrapperSource):
-    """Source that keeps its first and last bytes in memory during detection and opening. The shard then reads `base`.
+    """Source that keeps its first and last bytes in memory while a shard is opened. Later, the shard reads from `base`.
 
     The cache of remote sources cannot replace it: that cache may be small, and each read from it is in the request log.
 

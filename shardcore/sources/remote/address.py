@@ -298,7 +298,7 @@ def _web_address(body: str) -> Address:
     path = quote(parts.path.removeprefix("/"), safe=_KEPT)
     scheme = parts.scheme.lower()
     if scheme == "http" and host.endswith(_AZURE) and parts.query:
-        raise UsageError(f"a signature is sent over TLS only: use https://{host}")
+        raise UsageError(f"the signature of this address is sent over TLS only: use https://{host}")
     if version := re.match(_VERSION, parts.query):
         return Address(scheme, place, path, login=login, version=version[1])
     return Address(scheme, place, path, parts.query, login)

@@ -308,7 +308,7 @@ class RemoteFile:
         return content
 
     def release_cache(self) -> None:
-        """Let the cache drop the file. Before, it keeps a file from a server without ranges, even above its limit."""
+        """Let the cache drop the file. Before, it keeps files of servers without ranges, even above its limit."""
         self._connection.blocks.release(self._identity)
 
     def close(self) -> None:

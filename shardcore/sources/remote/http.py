@@ -48,7 +48,7 @@ from shardcore.system import user_folder
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOVED_BACK = (401, 403, 404, 410)
-"""HTTP statuses that the target of an expired redirect may return."""
+"""HTTP statuses that the target of an expired redirect may return; then the original address is requested again."""
 
 
 class HttpTransport(Transport):

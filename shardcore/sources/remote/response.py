@@ -55,7 +55,7 @@ PIECE_SECONDS = 30
 """Maximum seconds for one read of a body, because the header of an HTTP chunk could be endless."""
 
 _ENDED = (HTTPError, OSError, ValueError, AttributeError, RuntimeError)
-"""Exceptions of a broken transfer. The last three occur if another thread closes it, for cancellation."""
+"""Exceptions of a broken transfer. The last three occur if another thread closes it to cancel it."""
 
 _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,80})</Code>")
 _OVERLOADED = ("SlowDown", "ServiceUnavailable", "Throttling", "TooManyRequests")

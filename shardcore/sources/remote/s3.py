@@ -43,7 +43,7 @@ USUAL_REGION = "us-east-1"
 
 
 NO_RESPONSE = (refused.BotoCoreError, ResponseParserError, ValueError, LookupError, TypeError, AttributeError)
-"""Exceptions of botocore without a response, or with one that it cannot parse."""
+"""Exceptions that botocore raises if there is no response, or if it cannot parse the response."""
 
 
 ELSEWHERE = ("AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect")

@@ -90,7 +90,7 @@ class RequestGate:
 
     @contextmanager
     def passed(self, check: Callable[[], object]) -> Iterator[Callable[[], None]]:
-        """Wait for a free slot, calling `check` meanwhile. Call the yielded function if the host is overloaded."""
+        """Wait until a request may be sent, calling `check` meanwhile. Yields a function to call on overload."""
         with self._changed:
             while self._under_way >= self._limit:
                 self._changed.wait(_ASK)
@@ -358,7 +358,7 @@ class RemoteSession:
             raise lost.again()
 
     def mark_lost(self, error: RemoteError) -> None:
-        """Mark the source as lost: all reads fail immediately for `LOST_FOR` seconds."""
+        """Let all reads fail with this error for `LOST_FOR` seconds, without a request."""
         with self._lock:
             self._lost = self._lost or error
             self._lost_until = time.monotonic() + LOST_FOR
@@ -393,7 +393,7 @@ class RemoteSession:
             else:
                 self.mark_healthy()
                 return found
-        raise AssertionError("there is an end to pauses")
+        raise AssertionError("unreachable: the number of pauses is limited")
 
     def pauses(self) -> Iterator[float]:
         pause = FIRST_PAUSE
