@@ -273,7 +273,7 @@ class ShardArray(ArrayValue):
         return self.grid.read(index, limit=self.limit)
 
     def __iter__(self) -> Iterator[Any]:
-        """Iterate along the first axis. All elements of one layer of chunks are read together, so each chunk once."""
+        """Iterate along the first axis. One layer of chunks is read at a time, so that each chunk is read only once."""
         first, last, step = self.grid.box.begin[0], self.grid.box.end[0], self.grid.chunk[0]
         for at in range(first, last, step):
             yield from self[at : min(at + step, last)]

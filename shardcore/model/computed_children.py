@@ -169,8 +169,7 @@ class RecordTable(Children):
 class Extents(Children):
     """Nodes of different lengths, sorted by first byte: objects, chunks, payloads. Lookup of a byte is `O(log n)`.
 
-    `describe` creates the nodes `[first, last)`, and `paint` returns their runs. A node that overlaps the next one ends
-    where the next one begins.
+    `describe` creates the nodes `[first, last)`, `paint` returns their runs. A node ends where the next one begins.
     """
 
     def __init__(

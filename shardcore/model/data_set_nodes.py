@@ -90,7 +90,7 @@ class relocating:  # noqa: N801 - a context manager without a generator: three a
 
 
 def placed_error(error: ShardError, member: str) -> ShardError:
-    """Return a copy of an error with its span in the data set. The original stays, since a shard may raise it again."""
+    """Return a copy of an error with its span in the data set. The original is not changed: it may be raised again."""
     placed = copy.copy(error)
     placed.span = placed_span(error.span, member) if error.span else None
     if isinstance(placed, SourceError) and isinstance(placed.partial, Report):

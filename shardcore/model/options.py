@@ -39,7 +39,7 @@ class OptionPurpose(Enum):
     EDIT = "edit"
     """Option of an edit; declared by the kind of edit, not by the format."""
     FACT = "fact"
-    """Metadata of one object: an argument for each object, and a member of each line of a manifest."""
+    """Metadata of one object, given when the object is written, or in its line of a manifest."""
 
 
 @dataclass(frozen=True, slots=True)

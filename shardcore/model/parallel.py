@@ -84,7 +84,7 @@ def in_order(
 def completed(executor: Executor, calls: Iterable[Call[R]], in_flight: int, ahead: int) -> Generator[Future[R]]:
     """Start calls and yield their futures in order, each when it is done.
 
-    At most `in_flight` calls run. At most `ahead` have begun and are not yet yielded: others can run beside a slow one.
+    At most `in_flight` calls run. At most `ahead` are started and not yet yielded, so that calls after a slow one run.
     """
     left: Iterator[Call[R]] | None = iter(calls)
     waiting: deque[Future[R]] = deque()

@@ -25,7 +25,7 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
-    """References to the bytes `[starts, stops)`. `pointer(n)` returns where reference `n` is, and a sentence on it."""
+    """References to the bytes `[starts, stops)`. `pointer(n)` returns the span with reference `n`, and a sentence."""
 
     starts: I64
     stops: I64

@@ -28,7 +28,7 @@ class Span:
 
     def __post_init__(self) -> None:
         if not 0 <= self.start <= self.stop:
-            raise ValueError(f"invalid range {self.start}..{self.stop}: 0 <= start <= stop is required")
+            raise ValueError(f"invalid half-open range {self.start}..{self.stop}: 0 <= start <= stop is required")
 
     @property
     def size(self) -> int:

@@ -76,7 +76,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class LoadSource:
-    """A `Load` that is computed on request: `make` counts and returns it, and reads at most `reads` bytes."""
+    """A `Load` that is computed on request: `make` computes it, and reads at most `reads` bytes."""
 
     name: str
     title: str

@@ -257,7 +257,7 @@ class Source(ABC):
             UsageError: The range ends before it starts.
         """
         if not 0 <= start <= stop:
-            raise UsageError(f"invalid range {start}..{stop}: 0 <= start <= stop is required")
+            raise UsageError(f"invalid half-open range {start}..{stop}: 0 <= start <= stop is required")
         size = self.size
         if stop > size:
             raise Truncated(

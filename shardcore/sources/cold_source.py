@@ -85,7 +85,7 @@ class CostRecorder:
 
 
 class ColdSource(Source):
-    """File whose bytes come from `base`, with requests counted as if none were cached. The first fetches `head`."""
+    """File whose bytes come from `base`. Requests are counted as if none were cached; the first one fetches `head`."""
 
     near = False
     charged = False

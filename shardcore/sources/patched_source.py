@@ -15,7 +15,7 @@ from shardcore.sources.base import RANGE, PurposeAt, Source
 from shardcore.sources.wrapper_sources import WrapperSource
 
 MOST_CHANGES = 1000
-"""Maximum changes of one source."""
+"""Maximum number of changes in one source."""
 
 MOST_NEW = 16 << 20
 """Maximum number of new bytes in all changes together; they are kept in memory."""

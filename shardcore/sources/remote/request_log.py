@@ -106,7 +106,7 @@ class RequestLog:
 
     @property
     def records(self) -> tuple[Request, ...]:
-        """The last `KEPT` records."""
+        """The last records, at most `KEPT`."""
         with self._lock:
             return tuple(self._records)
 
@@ -179,7 +179,7 @@ class RequestLog:
             self._sizes[address] = size
 
     def learn_purposes(self, address: str, at: PurposeAt) -> None:
-        """Set the function that returns the purpose of an offset in a file; updates earlier records of that file."""
+        """Set the function that returns the purpose of a read at an offset in a file; updates its earlier records."""
         with self._lock:
             self._purposes[address] = at
             # Called per shard of a data set: examining all records each time would be quadratic.
