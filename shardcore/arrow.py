@@ -15,13 +15,13 @@ from shardcore.model.optional_packages import optional
 from shardcore.model.text import plural
 
 BATCH = 1 << 16
-"""Rows per batch."""
+"""Number of rows per batch."""
 
 _HASH = 32
-"""Bytes of a hash key."""
+"""Size of a hash key in bytes."""
 
 _HEX = np.array([f"{byte:02x}" for byte in range(256)], "S2").view("<u2")
-"""Two hex digits per byte value."""
+"""The two hex digits of each byte value, as one 16-bit number."""
 
 
 def record_reader(part: ObjectSlice, *, raw_keys: bool = False) -> Any:
@@ -88,7 +88,7 @@ class _Batches:
             values = getattr(columns, field.name)
             if field.name in self._names:
                 names = self._names[field.name]
-                # An object in several shards of a data set has an index past the names.
+                # The shard index of an object in several shards of a data set is past the names.
                 codes = np.where(values < len(names), values, 0).astype(field.type.index_type.to_pandas_dtype())
                 found.append(self.arrow.DictionaryArray.from_arrays(codes, names))
             else:

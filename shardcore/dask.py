@@ -17,7 +17,7 @@ from shardcore.shards.shard import Shard
 from shardcore.shards.tickets import ShardTicket, absolute, check_keys, folder_address, open_ticket
 
 CHUNK_BYTES = 64 << 20
-"""Maximum bytes of a block; default of `chunks`."""
+"""Maximum bytes of a block of the array, if `chunks` is not given."""
 
 
 def to_bag(shard: Shard, function: Callable[[Shard], Any] | None = None, *, batch: int = 32, keys: bool = False) -> Any:
@@ -25,8 +25,9 @@ def to_bag(shard: Shard, function: Callable[[Shard], Any] | None = None, *, batc
 
     Args:
         shard: Data set or single file, opened by a path or address that the workers can reach.
-        function: Called with each opened shard; its result must not refer to the shard. None: the items are tickets.
-        batch: Shards per partition.
+        function: Called with each opened shard; its results are the items of the bag, and must not refer to the shard.
+            None: the items are tickets.
+        batch: Number of shards per partition.
         keys: Whether tickets may contain credentials.
     """
     bag = optional("dask.bag").from_sequence(shard.tickets(keys=keys), partition_size=batch)
@@ -41,7 +42,7 @@ def on_ticket(ticket: ShardTicket, function: Callable[[Shard], Any]) -> Any:
 def array(shard: Shard, scale: str = "", *, chunks: Sequence[int] | None = None, keys: bool = False) -> Any:
     """Return a volume or array as a `dask.array.Array` of shape `(*grid.shape, *grid.inner)`.
 
-    Index 0 is the first voxel, whatever the `voxel_offset`. Voxels of missing chunks are 0.
+    Index 0 is the first voxel, even if the volume has a `voxel_offset`. Voxels of missing chunks are 0.
 
     Args:
         shard: Volume or array, opened by a path or address that the workers can reach.
@@ -51,7 +52,7 @@ def array(shard: Shard, scale: str = "", *, chunks: Sequence[int] | None = None,
     """
     dask_array = optional("dask.array")
     if (grid := shard.chunk_grid(scale)) is None:
-        raise UsageError("not a volume or an array: it cannot be read as an array")
+        raise UsageError(f"{shard.format}: its objects do not form one array")
     ticket = _whole_ticket(shard, same=not scale)
     if not keys:
         check_keys(ticket)
@@ -77,7 +78,7 @@ def grid_block(ticket: ShardTicket, scale: str, axes: int, block_info: Any = Non
 
 
 def _whole_ticket(shard: Shard, *, same: bool) -> ShardTicket:
-    """Return a ticket of the whole data set; with `same`, it contains the info, so that workers need not read it."""
+    """Return a ticket of the data set. `same`: for the opened scale, with its info, so that workers do not read it."""
     options = {name: value for name, value in shard.chosen.items() if name != "format"} | {"remote": shard.opened_with}
     if same and isinstance(shard, DataSet):
         where = folder_address(shard.folder.uri, shard.opened_at)

@@ -1,4 +1,4 @@
-"""Dataclasses that are cheap to define: each field and method is made at its first use."""
+"""Dataclasses that are cheap to define: the list of fields and each method are created at their first use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FROM_FACTORY = type("FromFactory", (), {"__repr__": lambda _: "<factory>"})()
 
 
 class _Lazy:
-    """Attribute of a class, made by `make(cls)` at its first use."""
+    """Attribute of a class that `make(cls)` creates at its first use."""
 
     def __init__(self, cls: type, name: str, make: Callable[[type], Any]) -> None:
         self._cls, self._name, self._make = cls, name, make
@@ -75,7 +75,7 @@ def _init(frozen: bool, cls: type) -> Callable[..., None]:
 
 
 def _values(names: list[str]) -> Callable[[object], object]:
-    """Return a function that returns the values as a tuple, which compares identical values as equal."""
+    """Return a function that returns the values of an object as a tuple: in it, identical values (NaN) are equal."""
     if len(names) == 1:
         value = operator.attrgetter(names[0])
         return lambda self: (value(self),)

@@ -15,7 +15,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import short, without_secrets
 
 LONGEST_KEY = 200
-"""Characters of a key that a message shows."""
+"""Maximum number of characters of a key that a message shows."""
 
 
 def shown_key(key: str) -> str:
@@ -62,11 +62,11 @@ class Remedy(Enum):
 
 
 class Cancelled(BaseException):
-    """Raised by a `progress` callable to stop a long operation; `except Exception` does not swallow it."""
+    """Raised by a `progress` callable to stop a long operation; `except Exception` does not catch it."""
 
 
 class Place(TypedDict, total=False):
-    """Arguments that an error hands on to `ShardError`."""
+    """Keyword arguments that subclasses pass on to `ShardError`."""
 
     span: Span | None
     remedy: Remedy | None
@@ -78,7 +78,7 @@ class ShardError(Exception):
     Attributes:
         message: One sentence. Addresses in it have no credentials and no query.
         span: Location in the file, if there is one.
-        remedy: What the caller can do, if anything.
+        remedy: Advice to the user; None if there is none.
     """
 
     remedy: Remedy | None = None
@@ -113,7 +113,7 @@ class InvalidIndex(UsageError, IndexError):
 
 
 class NotAnArray(UsageError, AttributeError):
-    """`shape` and the like of a shard that is not one array. Also an `AttributeError`, so that `hasattr` is False."""
+    """A shard that is not one array has no `shape` or `dtype`. Also an `AttributeError`, so `hasattr` returns False."""
 
 
 class PackageMissing(UsageError):
@@ -121,7 +121,7 @@ class PackageMissing(UsageError):
 
 
 MOST_NAMED = 8
-"""Stores listed in a message."""
+"""Maximum number of stores listed in a message."""
 
 
 class StoreUntrusted(UsageError):
@@ -145,7 +145,7 @@ class StoreUntrusted(UsageError):
         **place: Unpack[Place],
     ) -> None:
         self.file, self.stores, self.who = file, stores, who
-        what = "a store; no request was sent to" if who else "a folder elsewhere, which was not opened:"
+        what = "an untrusted store; no request was sent to" if who else "an untrusted folder, which was not opened:"
         text = message or f"{file} refers to {what} {self._listed}"
         super().__init__(text, **place)
 
@@ -164,7 +164,7 @@ class SpaceUnchosen(UsageError):
     """A folder contains several data sets with separate keys, and one must be chosen.
 
     Attributes:
-        address: Address of the first one.
+        address: Address of the first of these data sets.
     """
 
     def __init__(self, message: str, *, address: str = "", **place: Unpack[Place]) -> None:
@@ -242,7 +242,7 @@ class SourceError(ShardError, OSError):
     Also an `OSError`, as for `open` of Python.
 
     Attributes:
-        partial: Result up to the error: the `Report` of `verify`, the `Salvage` of `salvage`.
+        partial: Result before the error: a `Report` of `verify`, a `Salvage` of `salvage`; else None.
     """
 
     partial: Any = None
@@ -256,7 +256,7 @@ class SourceError(ShardError, OSError):
 
     @errno.setter
     def errno(self, number: int | None) -> None:
-        # A copy for another process is made attribute by attribute.
+        # Needed to copy the error to another process: that sets each attribute.
         self._number = number
 
 
@@ -269,7 +269,7 @@ class ExternalMissing(SourceError):
 
 
 class SourceChanged(SourceError):
-    """The file was replaced while it was open; what was read before is invalid."""
+    """The file was changed or replaced while it was open. Bytes that were read before are no longer valid."""
 
 
 class OutOfResources(SourceError):
@@ -317,15 +317,15 @@ class ClockSkewed(RemoteError):
 
 
 class WrongRegion(RemoteError):
-    """The bucket is in another region, and the response does not name it."""
+    """The bucket is in another region than the one to which the request was sent."""
 
 
 class RangeRefused(RemoteError):
-    """The server ignored the requested range: it returned the whole file, other bytes, or encoded ones."""
+    """The server did not return the requested range, but the whole file, other bytes, or encoded bytes."""
 
 
 class ConnectionFailed(RemoteError):
-    """All attempts ended without a complete response."""
+    """All attempts to send a request ended without a complete response."""
 
 
 class TimedOut(ConnectionFailed):
@@ -333,7 +333,7 @@ class TimedOut(ConnectionFailed):
 
 
 class HostUnknown(ConnectionFailed):
-    """The host name has no address."""
+    """The host name cannot be resolved to an address."""
 
 
 class TlsFailed(ConnectionFailed):
@@ -341,7 +341,7 @@ class TlsFailed(ConnectionFailed):
 
 
 class ProxyFailed(ConnectionFailed):
-    """The proxy that the environment variables name does not work."""
+    """The proxy set by environment variables does not work."""
 
 
 class ServerFailed(RemoteError):
@@ -349,7 +349,7 @@ class ServerFailed(RemoteError):
 
 
 class BudgetSpent(RemoteError):
-    """The caller's limit of requests or bytes is exceeded."""
+    """A limit that the caller set for requests or bytes is exceeded (`limit_requests`, `limit_fetch`)."""
 
 
 class LargeRead(BudgetSpent):
@@ -374,7 +374,7 @@ def failed(what: str, error: Exception) -> SourceError:
 
 @contextmanager
 def reported_as(what: str) -> Iterator[None]:
-    """Raise errors of the operating system, and those of invalid paths, as `SourceError`: `what`, and the reason."""
+    """Convert errors of the operating system and of invalid paths to `SourceError`, with the message `what: reason`."""
     try:
         yield
     except ShardError:
@@ -387,7 +387,7 @@ E = TypeVar("E", bound="ShardError")
 
 
 def detached(error: E) -> E:
-    """Return an error that is kept: its traceback and causes would keep opened files and contents in memory."""
+    """Remove traceback and causes from an error that is stored: they would keep open files and contents in memory."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
 
@@ -415,7 +415,7 @@ def raise_if_ended(error: ShardError) -> None:
 
 
 def source_lost(error: BaseException) -> bool:
-    """Return True if all further reads would fail: the server is lost, a limit is used up, or memory or files run out.
+    """Return True if all further reads would fail: the server fails, a limit is reached, or memory or files run out.
 
     Errors about one file (403, 404, no ranges) do not count: other files can still be read.
     """
@@ -434,7 +434,7 @@ DEFAULT_LIMIT = 1 << 30
 
 
 class LimitExceeded(ShardError):
-    """More bytes than a limit allows; by default 1 GiB per decoded object."""
+    """An object or result has more bytes than a limit allows. The default limit is 1 GiB per decoded object."""
 
     remedy: Remedy | None = Remedy.LIMIT
 

@@ -49,10 +49,10 @@ from shardcore.system import last_part
 T = TypeVar("T")
 
 BLOCK = 1 << 20
-"""Bytes read at once from a local shard; default of `block_size`."""
+"""Default of `block_size` for a local shard: bytes read at once."""
 
 REMOTE_BLOCK = 4 << 20
-"""Bytes read at once from a remote shard, in parallel ranges."""
+"""Default of `block_size` for a remote shard: bytes read at once, in parallel ranges."""
 
 MOST_OPEN = 8
 """Number of recently used shards that stay open, for all file systems together."""
@@ -74,13 +74,13 @@ _S3_NAMES = {
     "region_name": "region",
     "requester_pays": "requester_pays",
 }
-"""Options of s3fs, and the corresponding field of `RemoteOptions`."""
+"""Field of `RemoteOptions` for each option of s3fs."""
 
 _MAGIC = {"*": "%2A", "?": "%3F", "[": "%5B", "::": "%3A%3A"}
 
 _PART = r"[\w+=~(-][\w .,;+=()~$&'!-]*"
 _PLAIN = re.compile(rf"{_PART}(?:/{_PART}){{0,{MAX_DEPTH - 1}}}", re.ASCII)
-"""Keys that need no encoding: a fast path for large shards."""
+"""Pattern of keys that need no encoding, tried first because a large shard may have many of them."""
 
 
 def path_of(key: str) -> str:
@@ -137,7 +137,7 @@ class _OpenShard:
             return source.size
 
     def contents(self, paths: Sequence[str]) -> dict[str, bytes]:
-        """Return the contents that can be read together, by path; reading the others alone reports their errors."""
+        """Return the contents that can be read together, by path. The caller reads the others, to get their errors."""
         shard, found = self.shard, dict[str, bytes]()
         with suppress(Exception):
             if shard.source is not None and shard.source.near:
@@ -148,7 +148,7 @@ class _OpenShard:
         return found
 
     def listed(self) -> tuple[list[str], list[int]]:
-        """Return the sorted paths of the objects, named as by `extract`, and their sizes or -1. Reads the index."""
+        """Return the sorted paths of the objects that `extract` writes, and their sizes or -1. Reads the index."""
         with self._lock:
             if self._names is None:
                 objects = self.shard.objects
@@ -170,7 +170,7 @@ class _OpenShard:
             first, slash, _ = paths[at][len(prefix) :].partition("/")
             if slash:
                 yield prefix + first, None
-                # `0` follows `/`: the next path after the folder.
+                # `0` is the character after `/`: finds the next path after the folder.
                 at = bisect_left(paths, f"{prefix}{first}0", at)
             else:
                 yield paths[at], sizes[at]
@@ -251,9 +251,9 @@ class ShardFileSystem(AbstractFileSystem):
     """Objects of a shard or data set as files, read-only. The shard is opened at the first read.
 
     A local file that changed is opened again. `invalidate_cache()` closes the shard. `fo` is the path or address of the
-    shard; in a chained URL, the part after `::`. `target_options` are those of its file system: for S3, the options of
-    s3fs that shardcore supports. `remote_options` are fields of `RemoteOptions`; other options are arguments of
-    `shardcore.open`.
+    shard; in a chained URL, the part after `::`. `target_options` are the options of the file system that contains the
+    shard: for S3, those of s3fs that shardcore supports. `remote_options` are fields of `RemoteOptions`. Other options
+    are arguments of `shardcore.open`.
     """
 
     protocol = "shard"
@@ -397,7 +397,7 @@ class ShardFileSystem(AbstractFileSystem):
         try:
             self.info(path)
         except MissingFile:
-            raise  # of the shard itself
+            raise  # the shard itself is missing
         except FileNotFoundError:
             return False
         return True
@@ -459,7 +459,7 @@ class ShardFileSystem(AbstractFileSystem):
     ) -> Iterator[tuple[str, T | Exception]]:
         """Yield each path with its result, in order; several are read at a time.
 
-        With `returns`, errors are yielded instead of raised. With `whole`, neighbouring contents are fetched together.
+        With `returns`, errors are yielded instead of raised. With `whole`, adjacent contents are fetched together.
         """
         opened = self._opened()
 

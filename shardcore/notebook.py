@@ -1,7 +1,7 @@
 """Results as HTML for notebooks.
 
-Plain elements with inline styles; no scripts, no external resources. Text from files is escaped and truncated.
-Nothing is fetched from another machine; the HTML names what is missing instead.
+The HTML has inline styles, and neither scripts nor external resources. Text from files is escaped and truncated.
+Nothing is fetched from another machine: where bytes would have to be fetched, the HTML shows an error message.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from shardcore.sources.remote.address import shown_address
 from shardcore.teaching.drawing.svg import picture_of, with_ids
 
 ROWS = 10
-"""Rows of an object table."""
+"""Maximum number of rows in a table of objects."""
 
 LINES = 20
-"""Items of other lists."""
+"""Maximum number of items in other lists."""
 
 LETTERS = 160
-"""Characters of a cell."""
+"""Maximum number of characters in a table cell."""
 
 TEXT = 4000
-"""Characters of a displayed text."""
+"""Maximum number of characters in a longer text."""
 
 NODES = 200
 
 DEEP = 3
 
 SENTENCE = 40
-"""Characters from which a cell is wrapped between words; keys, numbers and names stay on one line."""
+"""Maximum length of a cell that is not wrapped. Text without spaces, such as a key, is never wrapped."""
 
 DRAWN = 1 << 18
-"""Maximum characters of SVG per lookup."""
+"""Maximum characters of the SVG drawings of one lookup."""
 
 # No text or background colours: the theme of the notebook applies, light or dark.
 _FRAME = "max-width:60em;overflow-x:auto"
-# Stated against the styles of notebooks, which break words. A table that is too wide scrolls.
+# Replaces styles of notebooks, which break words. A table that is too wide scrolls.
 _CELL = "text-align:left;vertical-align:top;padding:0 1em 0 0;overflow-wrap:normal;word-break:normal;white-space:"
 _MUTED = "opacity:.7"
 _BAD = "color:#d9363e"
@@ -297,7 +297,7 @@ def _more(count: int, most: int, noun: str) -> str:
 
 
 def _list(rows: Iterable[Sequence[str]], count: int, noun: str, heads: Sequence[str]) -> Iterator[str]:
-    """Yield a table of the first `LINES` of `count` rows, and the number of the others; nothing without rows."""
+    """Yield a table of the first `LINES` of `count` rows, and the number of further rows; nothing if there are none."""
     first = list(islice(rows, LINES))
     yield _table(first, heads) if first else ""
     yield _more(count, LINES, noun)

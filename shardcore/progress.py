@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 Progress = Callable[[int, int], None]
-"""Called as `progress(done, total)`, often; may raise `Cancelled`."""
+"""Function that an operation calls repeatedly as `progress(done, total)`; it may raise `Cancelled`."""
 
 
 _ASK = 0.02
@@ -39,7 +39,7 @@ _stop_check: ContextVar[Callable[[], None] | None] = ContextVar("stop_check", de
 
 
 def stopped_by(check: Callable[[], None]) -> AbstractContextManager[None]:
-    """Call `check` before each read in this context; it raises `Cancelled` to stop the operation.
+    """Call `check` before each read in this context; `check` raises `Cancelled` to stop the operation.
 
     A context variable is used because reads happen deep inside lookups. Threads run in a copy of the context.
     """

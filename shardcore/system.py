@@ -43,7 +43,6 @@ def open_file(path: str | Path, flags: int, mode: int = 0o666, *, follow_links: 
 
 @contextlib.contextmanager
 def closing_file(descriptor: int) -> Iterator[int]:
-    """Close a descriptor at the end of the block."""
     try:
         yield descriptor
     finally:
@@ -73,7 +72,7 @@ def _open_shared(path: str | Path, flags: int) -> int:
 
 
 _TURNS = tuple(threading.Lock() for _ in range(16))
-"""Locks by descriptor, for systems without `pread`."""
+"""Locks for reads on systems without `pread`; all reads of a descriptor use the same lock."""
 
 
 def read_at(descriptor: int, count: int, at: int) -> bytes:
@@ -112,7 +111,7 @@ _JUNCTION = 0xA0000003
 
 @contextlib.contextmanager
 def held_folder(folder: Path, inner: str = "") -> Iterator[Path]:
-    """Yield a path that refers to this folder even after it is renamed; `inner` is a path below it, without links.
+    """Yield a path of `folder/inner` that stays valid if these folders are renamed. `inner` must not contain links.
 
     Only Linux has such paths; on other systems the normal path is returned.
     """
@@ -142,10 +141,10 @@ def open_folder(folder: Path) -> Iterator[int | None]:
 
 
 def write_new(folder: int, temporary: str, name: str, data: bytes) -> None:
-    """Write a small file of an open folder, by a hard link to a temporary name; OSError if the name exists."""
+    """Write a small file in an open folder, first with a temporary name; OSError if the final name exists."""
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED, 0o666, dir_fd=folder)
     try:
-        # Keep the lock until the rename, against a concurrent `sweep`.
+        # Keep the lock until the rename, so that a concurrent `sweep` does not remove the file.
         lock_file(descriptor)
         if os.write(descriptor, data) != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
@@ -163,7 +162,7 @@ _CLOSED = getattr(os, "O_CLOEXEC", 0)
 
 
 def name_new(path: str | Path, final: str | Path, folder: int | None = None) -> None:
-    """Rename a file, of an open folder if one is given; raise `FileExistsError` if the new name exists."""
+    """Rename a file; `FileExistsError` if the new name exists. Names are relative to the open `folder`, if given."""
     if WINDOWS:
         os.rename(extended(path), extended(final))  # noqa: PTH104 - never replaces a file there
         return
@@ -206,7 +205,7 @@ def replace_file(path: str | Path, final: str | Path) -> None:
 
 
 _LONGEST = 247
-"""Characters of a path that Windows accepts without a prefix."""
+"""Maximum length of a path that Windows accepts without a prefix."""
 
 
 def extended(path: str | Path) -> str | Path:
@@ -348,7 +347,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_file_systems(folders: Iterable[Path]) -> bool:
-    """Flush the file systems of some folders; False if that fails, or without `syncfs`, which only Linux has."""
+    """Flush the file systems that contain the folders; False if that fails. Only Linux has `syncfs` for it."""
     if not LINUX:
         return False
     import ctypes
@@ -373,7 +372,7 @@ def _sync_file_system(sync: Callable[[int], int], folder: Path) -> bool:
 
 
 def user_folder(kind: Literal["data", "config", "state"]) -> Path:
-    """Return the user's folder for this program; one in which nothing can be written if the user has no home."""
+    """Return the user's folder for this program. For a user without home, it is a path that cannot be created."""
     from platformdirs import PlatformDirs  # most commands need no folder
 
     try:
@@ -398,7 +397,7 @@ def user_mark() -> str:
 
 
 def keep_freed_memory() -> None:
-    """Free one large block, after which glibc keeps the memory of blocks of up to 16 MiB instead of returning it."""
+    """Free a large block. From then on, glibc keeps freed memory of blocks up to 16 MiB instead of returning it."""
     bytes(1 << 24)
 
 
@@ -423,13 +422,13 @@ def process_exists(pid: int) -> bool:
 
 
 _MOST_OF_MACOS = 10240
-"""Open files that macOS allows when it reports no limit."""
+"""Number of open files that macOS allows when it reports no limit."""
 
 
 def single_blas_thread() -> None:
-    """Keep NumPy's linear algebra, which no program here uses, from starting threads; called before NumPy is imported.
+    """Prevent NumPy from starting threads for linear algebra, which is not used. Call it before NumPy is imported.
 
-    They cost 0.1 s of processor time at every start. A value set by the user stays.
+    The threads cost 0.1 s of processor time at every start. A value set by the user is not changed.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Place = tuple[int, ...]
-"""Chunk indices in the grid of an array."""
+"""Index of a chunk along each axis of the grid."""
 
 Read = NDArray[Any] | ShardError | None
-"""Elements or bytes; the error; or None if nothing is stored."""
+"""Elements of a chunk or bytes of a file; the error if they cannot be read; None if they are not stored."""
 
 METADATA = "zarr.json"
 _CHUNK = re.compile(r"c((?:/\d{1,19})*)", re.ASCII)
@@ -59,10 +59,10 @@ MOST_COORDINATES = 1 << 24
 """Maximum length of an axis with coordinates; programs read all coordinates when they open an array."""
 
 COORDINATES = 1 << 16
-"""Coordinates per chunk."""
+"""Number of coordinates per chunk, in the array that contains the coordinates of an axis."""
 
 LISTED = 4096
-"""Chunks looked up at a time while a store is listed."""
+"""Number of chunks looked up at a time while a store is listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ _Array = _GridArray | _Coordinates
 
 
 class _ReadOnlyStore(Store):
-    """Arrays of a shard by zarr path. Thread-safe; the shard is opened at the first read."""
+    """Base class of stores: arrays of a shard by zarr path. Thread-safe; the shard is opened at the first read."""
 
     def __init__(self, where: str | Path | Shard, **options: Any) -> None:
         super().__init__(read_only=True)
@@ -185,7 +185,7 @@ class _ReadOnlyStore(Store):
 
     def __reduce__(self) -> Any:
         if isinstance(self._where, Shard):
-            raise UsageError("an opened shard cannot leave its process: create the store from a path or an address")
+            raise UsageError("a store of an opened shard cannot be pickled: create the store from a path or an address")
         return partial(type(self), **self._options), (self._where, *self._chosen)
 
     @property
@@ -227,7 +227,7 @@ class _ReadOnlyStore(Store):
                 if isinstance(self._where, Shard):
                     shard, end = self._where, None
                 else:
-                    # `partial` opens a folder of several scales as a whole; that is no damage.
+                    # `partial`: a folder of several scales is opened although no scale is chosen.
                     shard = open_shard(self._where, partial=True, **self._options)
                     end = weakref.finalize(self, shard.close)
                     end.atexit = False
@@ -290,7 +290,7 @@ class _ReadOnlyStore(Store):
             waiting = self._waiting.setdefault(loop, [])
         waiting.append((key, future))
         if len(waiting) == 1:
-            # Runs after zarr has started its other requests of this turn.
+            # Runs after zarr has started its other requests of this iteration.
             loop.call_soon(lambda: loop.create_task(self._read_waiting(loop)))
         return await future
 
@@ -405,7 +405,7 @@ class GroupStore(_ReadOnlyStore):
     """All arrays of a shard as a group in a zarr v3 store; each scale of a volume is an array.
 
     The group has `multiscales` and the coordinates of each axis: `xarray.open_zarr(GroupStore(where))` uses them.
-    If an axis has other coordinates in each scale, its name contains the scale: `x_8_8_8`. A single array is `data`.
+    If coordinates differ between scales, the name of an axis contains the scale: `x_8_8_8`. A nameless array is `data`.
     """
 
     def _named(self, shard: Shard) -> dict[str, _Array]:

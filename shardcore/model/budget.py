@@ -1,7 +1,7 @@
-"""Limits on the work of one operation: bytes read, decompressed and checked, and items created. Time is not limited.
+"""Limits on one operation: bytes it reads, decompresses and checks, and rows and nodes it creates. Time is unlimited.
 
-The budget is a context variable: every read, decompression and table counts against it. The limits grow with the bytes
-that the files really store, so no file is refused for its size, and holes of a sparse file add nothing.
+A context variable contains the counters of the current operation (`Budget`). The limits grow with the bytes that the
+files occupy on disk. Thus no file is refused for its size, and holes of a sparse file do not raise the limits.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 WORK_FLOOR = 1 << 30
-"""Bytes that any operation may read, decompress, and check (one limit each)."""
+"""Base of three limits of an operation: bytes that it reads, decompresses, and checks. `WORK_RATIO` is added."""
 WORK_RATIO = 256
-"""Additional bytes per stored byte: LZ4 and Blosc never compress better."""
+"""Bytes added to each of these limits per stored byte. LZ4 and Blosc never reach a higher compression ratio."""
 UNLIMITED = 1 << 62
 ITEM_FLOOR = 1_000_000
-"""Rows, nodes and records that any operation may create."""
+"""Base of the limit on rows, nodes and records that an operation creates. `ITEM_RATIO` is added."""
 ITEM_RATIO = 8
-"""Additional items per stored byte."""
+"""Rows, nodes and records added to this limit per stored byte."""
 MEMORY_FLOOR = 64 << 20
-"""Bytes that any operation may allocate at once, if a file declares the size."""
+"""Base of the limit on the bytes of one allocation whose size a file declares. `MEMORY_RATIO` is added."""
 MEMORY_RATIO = 8
-"""Further bytes per stored byte."""
+"""Bytes added to this limit per stored byte."""
 SMALLEST = 4096
-"""Minimum stored bytes counted per file: one block of the disk."""
+"""Stored bytes counted for a file that has fewer: one block of the disk."""
 
 UNFORESEEN = (ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, ValueError, struct.error)
-"""Exceptions of Python and parsers that damaged bytes may cause at any point."""
+"""Exceptions of Python and parsers that damaged bytes may cause anywhere; `budgeted` converts them to `ShardError`."""
 
 
 class Charged(Protocol):
@@ -61,7 +61,7 @@ class OverBudget(BaseException):
     @property
     def message(self) -> str:
         name = f"{short(self.budget.name)}: " if self.budget.name else ""
-        return f"{name}stopped {self.what}: too much for {plural(self.budget.stored, 'stored byte')}"
+        return f"{name}stopped {self.what}: over the limit for {plural(self.budget.stored, 'stored byte')}"
 
 
 class BudgetExceeded(LimitExceeded):
@@ -72,12 +72,12 @@ class Budget:
     """Counters and limits of one operation.
 
     Args:
-        taking: Whether the operation writes or returns contents; then only single allocations are limited.
-        allowed: Limit set by the caller, in bytes per counter (also in rows); used if higher than the default.
+        taking: Whether the operation writes or returns contents; then only the size of each allocation is limited.
+        allowed: Limit set by the caller (see `allowing`), in bytes or rows. It replaces each base that is lower.
 
     Attributes:
-        stored: Bytes really stored by the files read so far.
-        name: Name of the first file.
+        stored: Bytes on disk of the files read so far.
+        name: Name of the first file that was read, for messages.
     """
 
     def __init__(self, *, taking: bool = False, allowed: int = 0) -> None:
@@ -93,7 +93,7 @@ class Budget:
         return max(WORK_FLOOR, self.allowed) + WORK_RATIO * self.stored
 
     def add(self, source: Charged) -> None:
-        """Raise the limits by the stored bytes of a source; each source counts once."""
+        """Raise the limits by the stored bytes of a source, unless this source has already been added."""
         if source.uri not in self._sources:
             self._sources.add(source.uri)
             self.name = self.name or source.name
@@ -122,7 +122,7 @@ class Budget:
             self._end(f"at {plural(self.items, 'item')}")
 
     def charge_memory(self, count: int) -> None:
-        """Raise `OverBudget` if one allocation is far larger than the stored bytes; allocations are not summed."""
+        """Raise `OverBudget` if an allocation of `count` bytes exceeds the limit; allocations are not added up."""
         if count > max(MEMORY_FLOOR, self.allowed) + MEMORY_RATIO * self.stored:
             raise OverBudget(self, f"before an allocation of {plural(count, 'byte')}")
 
@@ -144,11 +144,11 @@ budget: Callable[[], Budget | None] = _current.get
 
 
 class budgeted:  # noqa: N801 - used like a function; a class is entered twice as fast as a generator
-    """Run an operation within a budget: raise `LimitExceeded` beyond it, and `ShardError` for errors in `UNFORESEEN`.
+    """Context manager of an operation: raises `LimitExceeded` above a limit, `ShardError` for errors in `UNFORESEEN`.
 
-    A nested operation shares the budget, unless it returns no contents and the outer one does (`taking`).
-    Without `unread`, unforeseen errors pass unchanged if nothing was read. The stored bytes of `source` count, even if
-    they were read before.
+    An operation inside another shares its counters, unless only the outer one writes or returns contents (`taking`).
+    With `unread=False`, errors in `UNFORESEEN` are raised unchanged if no file was read: then no file caused them.
+    The stored bytes of `source` raise the limits, even if they were read before the operation.
     """
 
     __slots__ = ("_allowed", "_budget", "_source", "_taking", "_token", "_unread")
@@ -190,10 +190,10 @@ class budgeted:  # noqa: N801 - used like a function; a class is entered twice a
 
 @contextmanager
 def allowing(limit: int | None) -> Iterator[None]:
-    """Let operations in this context read, decompress and check up to `limit` bytes each.
+    """Let each operation in this context read, decompress and check up to `limit` bytes, if this raises its limits.
 
     Args:
-        limit: Bytes; 0: no limit; None: unchanged.
+        limit: Number of bytes; 0: no limit; None: the limits do not change.
     """
     with context_value(_allowed, _allowed.get() if limit is None else limit or UNLIMITED):
         if (current := _current.get()) is not None:

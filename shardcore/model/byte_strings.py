@@ -15,7 +15,7 @@ I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
 
 _FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
-"""Multipliers of the hashes; odd, so that they have inverses modulo 2^64."""
+"""Multiplier of each of the two hashes; odd, so that it has an inverse modulo 2^64."""
 
 _INVERSES = tuple(pow(factor, -1, 1 << 64) for factor in _FACTORS)
 
@@ -25,7 +25,7 @@ _TABLE: U64 = np.frombuffer(os.urandom(256 * 8), np.uint64)
 
 @dataclass(frozen=True)
 class ByteStrings:
-    """Concatenated byte strings: `data` (uint8) and the length of each (int64)."""
+    """Byte strings, concatenated in `data` (uint8); `lengths` (int64) contains the length of each."""
 
     data: NDArray[np.uint8]
     lengths: I64
@@ -50,9 +50,9 @@ class ByteStrings:
         return np.cumsum(self.lengths)
 
     def hashes(self) -> U64:
-        """Return two 64-bit hashes per string, shape `(n, 2)`; both collide with a probability of about 2^-128.
+        """Return two 64-bit hashes per string, shape `(n, 2)`. Different strings agree in both with probability 2^-128.
 
-        The hashes are random per process, so that no file can be built to collide.
+        The hash function is chosen at random in each process, so that no file can be built with colliding keys.
         """
         found = np.zeros((len(self), 2), np.uint64)
         if not len(self.data):
@@ -73,7 +73,7 @@ class ByteStrings:
         return found
 
     def differ(self, other: ByteStrings) -> NDArray[np.bool_]:
-        """Return a mask of the strings that differ; all lengths must be equal pairwise."""
+        """Return a mask: True where a string differs from the one at the same index in `other`, which is as long."""
         at = np.flatnonzero(self.data != other.data)
         found: NDArray[np.bool_] = np.searchsorted(at, self.stops) > np.searchsorted(at, self.stops - self.lengths)
         return found

@@ -29,7 +29,7 @@ Chunk = NDArray[Any] | ShardError | None
 """Elements of a chunk; the error if it cannot be read; None if it is not stored."""
 
 MOST_CELLS = 1 << 20
-"""Maximum chunks of one box."""
+"""Maximum number of chunks that one read may need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ class GridCell:
     """One chunk of a grid.
 
     Attributes:
-        at: Index in the grid, in chunks.
-        box: Elements of the chunk; the last cell of an axis is cut at the end of the array.
+        at: Index of the chunk along each axis of the grid.
+        box: Coordinates of its elements. The last chunk along an axis ends at the end of the array.
         key: Key of the chunk; for a bcolz column, the key of its first element.
-        shard: File of the chunk; empty for the open file.
-        minishard: Number of the minishard of the chunk; None if there are no minishards.
+        shard: Name of the file that contains the chunk; empty if it is the open file.
+        minishard: Number of the minishard that contains the chunk; None if the format has no minishards.
     """
 
     at: tuple[int, ...]
@@ -68,7 +68,7 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class GridScale:
-    """One scale of a volume; `spacing` is empty if unknown."""
+    """One scale (resolution) of a volume. `spacing` is the length of a voxel along each axis; empty if unknown."""
 
     name: str
     shape: tuple[int, ...]
@@ -82,10 +82,10 @@ class ElementLocation:
     Attributes:
         index: Coordinates of the element.
         cell: Chunk that contains it.
-        ref: Object of the chunk; None if the chunk is not stored.
+        ref: Object that stores the chunk; None if the chunk is not stored.
         start: Offset in the uncompressed chunk; -1 if the encoding has no bytes per element.
         stop: End of the element in the uncompressed chunk.
-        span: Stored bytes of the element, or of the smallest stored part around it; None if there are none.
+        span: Stored bytes of the element, or of the smallest compressed part that contains it; None if not stored.
         exact: Whether `span` contains this element only.
     """
 
@@ -105,8 +105,8 @@ class ChunkGrid(ABC):
         name: Name of the scale or array; may be empty.
         scales: All scales of the volume, in the order of its info; empty if there is only one.
         dtype: Type of an element.
-        box: All elements.
-        chunk: Edge lengths of a full chunk.
+        box: Coordinates of all elements.
+        chunk: Edge lengths of a full chunk, in elements.
         inner: Shape of one element: `(channels,)`, or empty.
         axes: Names of the axes; may be empty.
         spacing: Length of an element along each axis, in `unit`; empty if unknown.
@@ -114,7 +114,7 @@ class ChunkGrid(ABC):
         labels: Whether elements are segment IDs.
         encoding: Encoding of a chunk.
         order: Order of a raw chunk: `C` (last axis fastest) or `F` (first axis fastest).
-        whole: Whether all chunks are searched; one file of a data set contains only some of them.
+        whole: Whether all stored chunks can be read; False if only one of several files is open.
     """
 
     name: str = ""
@@ -133,26 +133,26 @@ class ChunkGrid(ABC):
 
     @abstractmethod
     def cell(self, at: tuple[int, ...]) -> GridCell:
-        """Return a cell by its indices along the axes, in chunks."""
+        """Return the chunk with the index `at` in the grid."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Elements along each axis."""
+        """Elements along each axis, without `inner`."""
         return self.box.shape
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Cells along each axis."""
+        """Chunks along each axis."""
         return tuple(-(-length // step) for length, step in zip(self.shape, self.chunk, strict=True))
 
     def box_at(self, at: Sequence[int]) -> VoxelBox:
-        """Return the elements of the cell at an index."""
+        """Return the coordinates of the elements in the chunk with the index `at` in the grid."""
         steps = zip(at, self.chunk, self.box.begin, self.box.end, strict=True)
         ends = [(first + n * step, min(first + (n + 1) * step, last)) for n, step, first, last in steps]
         return VoxelBox(tuple(begin for begin, _ in ends), tuple(end for _, end in ends))
 
     def cells_in(self, box: VoxelBox) -> list[GridCell]:
-        """Return the cells that intersect a box.
+        """Return the chunks that contain elements of a box.
 
         Raises:
             LimitExceeded: There are more than `MOST_CELLS`.
@@ -160,7 +160,7 @@ class ChunkGrid(ABC):
         return [cell for cell, *_ in self._parts(list(map(range, box.begin, box.end)))]
 
     def _parts(self, ranges: Sequence[range]) -> Iterator[tuple[GridCell, tuple[slice, ...], tuple[slice, ...]]]:
-        """Yield cells that contain some coordinates, places of their elements in the result, and in the chunk."""
+        """Yield each chunk that has selected elements, and slices of these elements in the result and in the chunk."""
         split = [*map(_by_cell, ranges, self.box.begin, self.chunk)]
         _check_count(math.prod(map(len, split)))
         for parts in product(*split):
@@ -169,9 +169,10 @@ class ChunkGrid(ABC):
 
     @abstractmethod
     def read_cells(self, cells: Iterable[GridCell]) -> Iterator[tuple[GridCell, Chunk]]:
-        """Yield cells with their elements, in order; several are read at a time, neighbours with one request.
+        """Yield each chunk with its elements, in the given order. Adjacent chunks are read with one request.
 
-        A cell that is not stored has None instead, an unreadable one its error. Shape: `(*cell.box.shape, *inner)`.
+        The elements have the shape `(*cell.box.shape, *inner)`. Instead of them, a chunk that is not stored has None,
+        and one that cannot be read has its error.
 
         Raises:
             Cancelled: The job was cancelled.
@@ -192,8 +193,8 @@ class ChunkGrid(ABC):
         Only the chunks that contain them are read.
 
         Args:
-            index: Coordinates and slices of `(*shape, *inner)`. Negative ones count from the end, and slices are cut,
-                on axes that begin at 0; on an axis with an offset they are coordinates.
+            index: Coordinates and slices of `(*shape, *inner)`. On an axis that begins at 0, negative numbers count
+                from the end, and slices may exceed the array. On other axes, numbers are coordinates inside the array.
             limit: Maximum bytes of the result.
 
         Raises:
@@ -220,7 +221,7 @@ class ChunkGrid(ABC):
         return out[tuple(slice(None) if isinstance(one, slice) else 0 for one in given)]
 
     def cell_of(self, index: Sequence[int]) -> GridCell:
-        """Return the cell that contains an element.
+        """Return the chunk that contains an element.
 
         Raises:
             InvalidIndex: The element is outside the array.
@@ -232,7 +233,7 @@ class ChunkGrid(ABC):
 
 
 class ArrayValue:
-    """Base class of shards and contents that are arrays: uses their `shape`, `dtype` and `[...]`."""
+    """Base class of shards and contents that are arrays. Subclasses provide `shape`, `dtype` and `[...]`."""
 
     __slots__ = ()
 
@@ -243,7 +244,7 @@ class ArrayValue:
 
     def __array__(self: Any, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
-            raise ValueError("the elements are read from the shard, which is a copy: pass copy=None")
+            raise ValueError("copy=False is not possible, because the elements are read from the file: pass copy=None")
         return np.asarray(self[...], dtype)
 
 
@@ -251,8 +252,8 @@ class ShardArray(ArrayValue):
     """Array of all chunks of a shard, read by slices like a NumPy array. Valid while the shard is open.
 
     Attributes:
-        grid: Its chunks.
-        limit: Maximum bytes of one read.
+        grid: The chunks that store the array.
+        limit: Maximum bytes of the result of one read.
         shape: Elements along each axis; the last axis of a volume is the channel.
         dtype: Type of an element.
         size: Number of elements.
@@ -272,7 +273,7 @@ class ShardArray(ArrayValue):
         return self.grid.read(index, limit=self.limit)
 
     def __iter__(self) -> Iterator[Any]:
-        """Iterate along the first axis; the chunks of one coordinate after the other are read once."""
+        """Iterate along the first axis. One layer of chunks is read at a time, so that each chunk is read only once."""
         first, last, step = self.grid.box.begin[0], self.grid.box.end[0], self.grid.chunk[0]
         for at in range(first, last, step):
             yield from self[at : min(at + step, last)]
@@ -282,11 +283,11 @@ class ShardArray(ArrayValue):
 
 
 def _per_axis(index: ArrayIndex, axes: int) -> tuple[AxisIndex, ...]:
-    """Return a coordinate or slice per axis; axes that the index does not name are whole."""
+    """Return a coordinate or slice per axis; an axis that the index omits gets a full slice."""
     given: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
     gaps = [number for number, one in enumerate(given) if one is Ellipsis]
     if (rest := axes - len(given) + len(gaps)) < 0 or len(gaps) > 1:
-        raise InvalidIndex(f"an index of {len(given)} parts for an array of {plural(axes, 'axis', 'axes')}")
+        raise InvalidIndex(f"the index has {len(given)} parts; at most {axes} and one ... are allowed")
     at = gaps[0] if gaps else len(given)
     return (*given[:at], *(slice(None) for _ in range(rest)), *given[at + 1 :])
 
@@ -314,7 +315,7 @@ def _coordinates(one: AxisIndex, first: int, last: int, axis: int) -> range:
 
 
 def _by_cell(wanted: range, first: int, length: int) -> list[tuple[int, slice, slice]]:
-    """Divide coordinates by cells: number of a cell, places of its elements in the result, and in the chunk."""
+    """Divide coordinates along one axis by chunks; return number of chunk, slice in the result, slice in the chunk."""
     parts, at = list[tuple[int, slice, slice]](), 0
     if wanted:
         _check_count(min(len(wanted), (wanted[-1] - first) // length - (wanted[0] - first) // length + 1))

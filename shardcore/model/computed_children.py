@@ -15,11 +15,11 @@ from shardcore.model.span import Span
 from shardcore.model.text import letters_of, plural
 
 GROUP_SIZE = 1000
-"""Rows per group of a long table."""
+"""Number of rows per group, if a long table is divided into groups."""
 
 
 class Deferred(Children):
-    """A few child nodes that need a read; created together, on first access."""
+    """A few child nodes that cannot be created without reading the file; all are created at the first access."""
 
     def __init__(self, make: Callable[[], Sequence[Node]], source: str = "") -> None:
         self._make = make
@@ -103,10 +103,10 @@ def grouped(children: Children) -> Children:
 
 
 class RecordTable(Children):
-    """Rows of a table of records, computed from the row number.
+    """Nodes of the rows of a table, computed from the row number.
 
-    `read` returns the rows `[first, last)`, `describe` creates the node of a row from its number and values, `paint`
-    returns the roles of fields, shape `(rows, fields)`.
+    `read` returns the rows `[first, last)`. `describe` creates the node of a row from its number and its values.
+    `paint` returns the `FieldRole` of each field of each row, shape `(rows, fields)`.
     """
 
     def __init__(
@@ -145,12 +145,11 @@ class RecordTable(Children):
         return range(min(first, self.rows), min(last, self.rows))
 
     def row_node(self, number: int, row: Any) -> Node:
-        """Return the default node of a row: its number and its fields."""
+        """Return the node of a row, with a child node per field; default of `describe`."""
         span = self.span_of(number)
         return Node(f"[{number}]", span, children=field_nodes(self.record, row, span.start, self.source))
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """Return the runs of all fields of the rows in `[start, stop)`, without creating nodes."""
         inside = self.overlap(start, stop)
         if not inside:
             return Runs.of([], [], [], [])
@@ -168,9 +167,9 @@ class RecordTable(Children):
 
 
 class Extents(Children):
-    """Nodes of any length, sorted by start: objects, chunks, payloads. `O(log n)` to find the nodes of a range.
+    """Nodes of different lengths, sorted by first byte: objects, chunks, payloads. Lookup of a byte is `O(log n)`.
 
-    `describe` creates the nodes `[first, last)`, `paint` their runs. A node that overlaps the next one is cut there.
+    `describe` creates the nodes `[first, last)`, `paint` returns their runs. A node ends where the next one begins.
     """
 
     def __init__(
@@ -209,7 +208,7 @@ class Extents(Children):
 
 
 class BitFields(Children):
-    """Values of a bit-packed array: nodes with `bits`. They share bytes with others, so `overlap` is empty."""
+    """Values of a bit-packed array, as nodes with `bits`. `overlap` is always empty, because values share bytes."""
 
     def __init__(self, span: Span, rows: int, describe: Callable[[int, int], list[Node]]) -> None:
         self.source = span.source
@@ -231,7 +230,7 @@ class BitFields(Children):
 
 
 def gaps(starts: NDArray[np.int64], stops: NDArray[np.int64], start: int, stop: int) -> NDArray[np.int64]:
-    """Return the parts of `[start, stop)` that no range covers, shape `(m, 2)`; `starts` must be ascending."""
+    """Return the parts of `[start, stop)` outside all ranges, shape `(m, 2)`. `starts` must be ascending."""
     reached = np.maximum.accumulate(np.concatenate([[start], stops]).astype(np.int64))
     begins = np.append(starts, stop).astype(np.int64)
     open_ones = np.flatnonzero(begins > reached)
@@ -258,7 +257,7 @@ def section_leaf(section: Section, role: FieldRole | None = None, text: str = ""
 def section_nodes(
     sections: Sequence[Section], makers: Mapping[str, Callable[[Section], Node]], source: str = ""
 ) -> tuple[Node, ...]:
-    """Return one node per section, created by the function in `makers` for its name; otherwise a leaf."""
+    """Return one node per section: from the function in `makers` for its name, or a leaf if there is none."""
     return tuple(
         makers[section.name](section) if section.name in makers else section_leaf(section, source=source)
         for section in sections
@@ -279,7 +278,7 @@ def field_nodes(
 ) -> tuple[Node, ...]:
     """Return the nodes of the fields of a record at offset `start`; `row` is a row of `record.read`, or its `values`.
 
-    The mappings are by field name; `sums` are texts such as `13 slots × 40`.
+    The keys of all mappings are field names. `sums` contains calculations such as `13 slots × 40`.
     """
     values = row if isinstance(row, dict) else record.values(row)
     nodes = []

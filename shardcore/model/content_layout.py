@@ -1,4 +1,4 @@
-"""Layout of a content: the array in its bytes (element type, shape, order, axes), and its parts with locations."""
+"""Layout of the content of an object: its parts and the bytes that store them, and for an array, type and shape."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shardcore.model.text import plural
 
 @dataclass(frozen=True, slots=True)
 class ContentPart:
-    """Decoded bytes `[start, stop)` and the span that stores them; uncompressed if both have the same size."""
+    """Part of a content: decoded bytes `[start, stop)`, and the span that stores them. Equal sizes: not compressed."""
 
     start: int
     stop: int
@@ -30,7 +30,7 @@ class ContentPart:
         return self.stored.size == self.stop - self.start
 
     def span_of(self, start: int, stop: int) -> Span:
-        """Return the stored bytes of a range of the content: exact if uncompressed, else those of the whole part."""
+        """Return the stored bytes of a range of the content; for a compressed part, all its stored bytes."""
         if not self.exact:
             return self.stored
         first = max(start, self.start) - self.start + self.stored.start
@@ -41,7 +41,7 @@ class ContentPart:
 
 
 class ContentParts(Sequence[ContentPart]):
-    """Parts created on access by their number, for contents with too many parts to keep in memory."""
+    """Sequence of parts that are created on access, for contents with too many parts to keep in memory."""
 
     @abstractmethod
     def at_stored(self, span: Span) -> ContentPart | None:
@@ -76,7 +76,7 @@ class ArrayLayout:
         order: `C` (last axis varies fastest) or `F` (first axis varies fastest).
         begin: Coordinates of the first element; empty: zeros.
         encoding: `raw`, or an encoding of the format (`jpeg`, `compressed_segmentation`).
-        start: Offset of the first element.
+        start: Offset of the first element in the decoded bytes.
         block: Edge lengths of the blocks of the encoding; empty if it has no blocks.
         resolution: Length of an element along each axis, in `units`; empty if unknown.
     """
@@ -98,11 +98,11 @@ class ArrayLayout:
 
     @property
     def stride(self) -> int:
-        """Return the uncompressed bytes per step along the first axis, in C order; `shape` must not be empty."""
+        """Uncompressed bytes from one index of the first axis to the next, in C order; `shape` must not be empty."""
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     def leading(self, size: int) -> ArrayLayout:
-        """Return the layout of the elements in the first `size` bytes; the slowest axis ends at its last full step."""
+        """Return the layout of the array in the first `size` bytes: the slowest axis ends after its last full step."""
         if not self.shape:
             return self
         axis = 0 if self.order == "C" else len(self.shape) - 1
@@ -126,7 +126,7 @@ class ArrayLayout:
         return start, start + self.dtype.itemsize
 
     def box_of(self, start: int, stop: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """Return the box of all elements in the bytes `[start, stop)`: first and last index, both inclusive."""
+        """Return the smallest box with all elements in `[start, stop)`: first and last index, inclusive; or None."""
         first, last = self.index_at(start), self.index_at(max(stop - 1, start))
         if first is None or last is None:
             return None

@@ -14,7 +14,7 @@ from shardcore.model.span import SourceName, Span
 
 
 def placed(node: Node, member: str, first_row: int | None = None) -> Node:
-    """Convert a node of a shard to a node of its data set; without `first_row`, it has no row number."""
+    """Convert a node of a shard to a node of its data set. If `first_row` is None, it has no row number."""
     return replace(
         node,
         span=placed_span(node.span, member),
@@ -90,7 +90,7 @@ class relocating:  # noqa: N801 - a context manager without a generator: three a
 
 
 def placed_error(error: ShardError, member: str) -> ShardError:
-    """Return a copy of an error with its span in the data set; a shard may raise the same error again."""
+    """Return a copy of an error with its span in the data set. The original is not changed: it may be raised again."""
     placed = copy.copy(error)
     placed.span = placed_span(error.span, member) if error.span else None
     if isinstance(placed, SourceError) and isinstance(placed.partial, Report):

@@ -27,7 +27,7 @@ from shardcore.system import last_part
 
 @dataclass(frozen=True, slots=True)
 class OpenedWith:
-    """Options that a shard was opened with, except keys and tokens; `partial`: the readable part of a damaged shard."""
+    """Options that a shard was opened with, except secrets. `partial`: only the intact part was opened."""
 
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -61,10 +61,10 @@ class OpenedWith:
 DEFAULTS = OpenedWith()
 
 _FLAGS = {"anonymous": "--no-sign-request"}
-"""Flags whose name differs from the option."""
+"""Flags of the command line whose name differs from the option."""
 
 SHOWN_OPTIONS = ("endpoint_url", "region", "profile", "anonymous", "requester_pays", "addressing")
-"""Connection options without secrets and limits."""
+"""Names of connection options that may be shown: neither secrets nor limits."""
 
 
 def node_json(node: Node) -> dict[str, Any]:
@@ -84,14 +84,14 @@ def node_json(node: Node) -> dict[str, Any]:
 
 
 def explain_command(uri: str, span: Span, how: OpenedWith = DEFAULTS) -> str:
-    """Return the quoted shell command that explains the first byte of a span."""
+    """Return the shell command `shardcore explain` for the first byte of a span, quoted."""
     words = ["shardcore", "explain", typed(uri), f"{span.start:#x}"]
     words += ["--in", span.source] if span.source else []
     return shell_line([*words, *how.words])
 
 
 def get_command(uri: str, key: str, how: OpenedWith = DEFAULTS) -> str:
-    """Return the shell command that writes an object to standard output; a key that is not printable uses `--keys`."""
+    """Return the shell command that writes an object to standard output. An unprintable key is passed by `--keys`."""
     words = ["shardcore", "get", typed(uri), *how.words]
     if key.isprintable():
         return shell_line([*words, *(["--"] if key.startswith("-") else []), key])
@@ -126,7 +126,7 @@ _GROUPED = (FieldRole.COUNT, FieldRole.NUMBER)
 
 
 def headline(node: Node) -> str:
-    """Return the value of a node as a large heading: `520 bytes`, `0x1171`, names of flags; empty for raw bytes."""
+    """Return the value of a node for a heading: `520 bytes`, `0x1171`, names of flags; empty for raw bytes."""
     number = _plain_number(node)
     if number is not None and node.role is FieldRole.SIZE and number >= 0:
         return plural(number, "byte")
@@ -214,15 +214,15 @@ def table_of(node: Node) -> tuple[int, int] | None:
 
 
 MOST_RAW = 48
-"""Bytes shown in hex."""
+"""Maximum number of bytes shown in hex."""
 
 MOST_LETTERS = 300
-"""Characters of a value that are shown."""
+"""Maximum number of characters shown of a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Details of a selection, as texts; `command`, `get` and `link` are shell commands."""
+    """Details of a selection, as texts. `adds`: calculation of the value; `command`, `get`, `link`: shell commands."""
 
     path: tuple[str, ...]
     value: str
@@ -247,7 +247,7 @@ class Card:
 def card_of(
     path: Sequence[Node], raw: bytes, uri: str, how: OpenedWith = DEFAULTS, key: str = "", chosen: Span | None = None
 ) -> Card:
-    """Return the details of the last node of a path; `raw` are its first bytes, `chosen` is the selected part."""
+    """Return the details of the last node of a path. `raw`: its first bytes; `chosen`: the bytes selected in it."""
     node = path[-1]
     part = chosen if chosen is not None and chosen.size > 1 and chosen != node.span else None
     span = part or node.span
@@ -334,7 +334,6 @@ def _cut(text: str) -> str:
 
 
 _CODE = ("raw", "object")
-"""Rows in a code font."""
 
 
 def _code(text: str) -> str:

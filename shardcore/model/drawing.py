@@ -20,7 +20,7 @@ _SWITCHES = {"yes": True, "true": True, "on": True, "1": True, "no": False, "fal
 
 
 def chosen(controls: Sequence[Control], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of every control: the given `values`, checked, and defaults. UsageError for an invalid value."""
+    """Return the value of every control, from `values` or its default. UsageError: a name or value is not available."""
     names = [control.name for control in controls]
     for name in values:
         if name not in names:
@@ -83,7 +83,7 @@ def with_items(drawing: Drawing, change: Callable[[Item], Item]) -> Drawing:
 
 
 def before_stages(drawing: Drawing) -> Drawing:
-    """Return a drawing without what answers: its caption, its arrows, and the texts of later stages."""
+    """Return a drawing as it is before its animation: no caption, and no arrows or texts of stages 1 and later."""
 
     def empty(item: Item) -> Item:
         return replace(item, text="", spans=(), tone=Tone.EMPTY, here=False, doc="", stage=0) if item.stage else item
@@ -95,7 +95,7 @@ def before_stages(drawing: Drawing) -> Drawing:
 
 @dataclass(frozen=True, slots=True)
 class MovedSketch:
-    """Drawing of a shard, shown for its data set; `place` converts the spans."""
+    """Drawing of a shard of a data set. `place` converts the spans to spans of the data set."""
 
     base: Sketch
     place: Place
@@ -134,7 +134,7 @@ def _changed(figure: Figure, change: Callable[[Item], Item]) -> Figure:
 
 
 MOST_ITEMS = 60
-"""Items in one drawing; `Drawing.more` counts the others."""
+"""Maximum number of items in one drawing. `Drawing.more` is the number of items left out."""
 
 
 class Tone(StrEnum):
@@ -171,13 +171,13 @@ class Item:
 
     Attributes:
         text: Short text inside the item.
-        spans: Bytes that it represents; empty if computed. They are highlighted when the pointer is on the item.
+        spans: Bytes that it represents; empty if computed. They are highlighted when the mouse is over the item.
         at: Start, in the unit of its figure: a bit (0 is the lowest), a number on a ruler, a cell number.
         size: Length in the same unit; an item of size 0 on a ruler is a mark.
         tone: Meaning, for the colour.
         doc: One sentence, shown as a tooltip.
         name: Name that arrows (`Link`) refer to, unique in a drawing; may be empty.
-        here: Whether the lookup is at this item, which then gets a frame.
+        here: Whether the current step of the lookup uses this item; it is drawn with a frame.
         handle: Name of the control that is set by dragging the upper end (`at + size`); may be empty.
         stage: Stage of the animation at which it appears; 0: from the start.
     """
@@ -203,7 +203,7 @@ class Item:
 class Bits:
     """A row of at most 64 bits, the highest on the left, with named bit fields above.
 
-    `at` of a field is its lowest bit. `letters` replace 0 and 1, by bit number. Without a value, the bits are empty.
+    `at` of a field is its lowest bit. `letters` replace digits, by bit number. If `value` is None, there are no digits.
     """
 
     title: str
@@ -217,7 +217,7 @@ class Bits:
 class Ruler:
     """A number line `[start, stop)` with ranges and marks (`size` 0); overlapping ranges are drawn in rows.
 
-    With `ring`, numbers continue at the start after the end: arrows to the left go around, except dashed ones.
+    With `ring`, `start` follows `stop`: an arrow to the left leaves at the right and enters at the left, unless dashed.
     """
 
     title: str
@@ -303,7 +303,7 @@ class Drawing(Displayed):
         caption: One or two sentences that explain the drawing.
         more: Number of items left out.
         what_if: Whether it shows a hypothetical state instead of the file.
-        legend: Meaning of tones in this drawing, where it differs from the usual one.
+        legend: Meaning of a tone in this drawing, if it differs from the general one.
     """
 
     title: str
@@ -323,7 +323,7 @@ class Drawing(Displayed):
         if (lost := {end for link in self.links for end in (link.start, link.stop)} - set(names)) != set():
             raise ValueError(f"links refer to items that are not drawn: {', '.join(sorted(lost))}")
         if any(not sentence for sentence in self.stages):
-            raise ValueError("a stage of the walk has no sentence")
+            raise ValueError("a stage of the animation has no sentence")
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -369,7 +369,7 @@ class Control:
         high: Maximum of a slider.
         choices: Values of a choice.
         doc: One sentence.
-        follows: `row` or `key` if the control follows the selected object, `node` if the selected node.
+        follows: `row` or `key` if the value follows the selected object, `node` if the selected node; or empty.
     """
 
     name: str
@@ -403,11 +403,11 @@ class Sketch(Protocol):
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """The controls. One whose initial value must be read from the file is present after the first `draw`."""
+        """Controls. Those whose initial value is read from the file are included only after the first `draw`."""
         ...
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing for given values of controls; other controls have their default.
+        """Return the drawing for these values of controls, by name; a control without a value has its default.
 
         May read the file, so the window calls it in a job. Takes less than 50 ms, so that it can follow a slider.
 
@@ -419,7 +419,7 @@ class Sketch(Protocol):
 
 
 def sketch_named(sketches: Iterable[Sketch], name: str) -> Sketch | None:
-    """Return the sketch by name or by the label of its tab (see `sketch_label`)."""
+    """Return the sketch with this name or label (see `sketch_label`); None if there is none."""
     return next((one for one in sketches if name in (one.name, sketch_label(one))), None)
 
 
@@ -429,10 +429,10 @@ def sketch_label(sketch: Sketch) -> str:
 
 
 STEP = "step"
-"""Name of the sketch of the current step."""
+"""Name of the sketch that shows the current step of a lookup."""
 
 SECTION = "section "
-"""Beginning of the names of the sections on a ruler; in a table, sections have none."""
+"""Prefix of the `Item.name` of a section on a ruler; in a table, sections have no name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from shardcore.model.text import Displayed, grouped_digits, plural
 from shardcore.progress import context_value
 
 MAX_PER_CODE = 1000
-"""Findings listed per code; the rest is counted."""
+"""Maximum number of findings listed per code. Further findings are only counted."""
 
 
 class Severity(Enum):
-    """Severity. `error`: some reader will fail or return wrong bytes."""
+    """Severity of a finding. `error`: at least one reader fails or returns wrong bytes. `warning`: none does."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -50,8 +50,8 @@ class Finding:
     """One result of verification.
 
     Attributes:
-        code: Stable code, `format.what`.
-        span: The bytes; None if it concerns the whole file.
+        code: Code of the problem: the format, a dot, and a name that does not change in later versions.
+        span: Bytes that the finding concerns; None for the whole file.
         message: One sentence.
         key: Key of the object, in the text form of the format; None if it concerns no object.
     """
@@ -77,14 +77,14 @@ _collected: ContextVar[list[Findings] | None] = ContextVar("collected", default=
 
 @contextmanager
 def collecting() -> Iterator[list[Findings]]:
-    """Record the `Findings` created in this context, so that they remain available if verification is interrupted."""
+    """Yield a list that gets every `Findings` created in this context, so that an interruption does not lose them."""
     found: list[Findings] = []
     with context_value(_collected, found):
         yield found
 
 
 class Findings:
-    """Collector of findings: the first `MAX_PER_CODE` of each code, then a count."""
+    """Collector of findings: lists the first `MAX_PER_CODE` of each code, and counts further ones."""
 
     def __init__(self) -> None:
         if (collected := _collected.get()) is not None:
@@ -120,7 +120,7 @@ class Findings:
         self.add(Finding(Severity.NOTE, code, span, message, key))
 
     def leave_out(self, code: str, span: Span | None, message: str, *, key: str | None = None, count: int = 1) -> None:
-        """Add a finding about objects that a limit leaves unchecked; the report then does not count as a success."""
+        """Add a warning about `count` objects that were not checked because of a limit; `Report.ok` is then False."""
         self.left_out += count
         self.warning(code, span, message, key=key)
 
@@ -139,7 +139,7 @@ class Findings:
 
 
 class ContentBudget:
-    """Limit on the content checks of one file, since a small file may refer to the same zeros a million times."""
+    """Limit on the bytes of contents checked in one file: a small file may refer to the same bytes a million times."""
 
     def __init__(self, size: int) -> None:
         current = budget()
@@ -154,7 +154,7 @@ class ContentBudget:
         return self._budget.left
 
     def takes(self, size: int) -> bool:
-        """Return whether an object of `size` bytes may still be checked; if not, count it as left out."""
+        """Return whether an object of `size` bytes may be checked. After the first False, all objects are left out."""
         if self.unchecked or size > self.left:
             self.unchecked += 1
             return False
@@ -167,7 +167,7 @@ class ContentBudget:
     def report(self, findings: Findings, code: str) -> None:
         if self.unchecked:
             what = f"the content of {plural(self.unchecked, 'object')} was not checked"
-            text = f"{what}: the objects are together far larger than the file"
+            text = f"{what}: all objects together are far larger than the file"
             findings.leave_out(code, None, text, count=self.unchecked)
 
 
@@ -179,10 +179,10 @@ class Report(Displayed):
         depth: Depth reached.
         objects: Number of objects.
         findings: The findings.
-        checked: Objects compared with a checksum or hash, or unreadable.
-        without_checksum: Objects that have no checksum.
+        checked: Number of objects that were compared with a checksum or hash, or that could not be read.
+        without_checksum: Number of objects that have no checksum.
         stopped_after: Progress when the source was lost, such as `41 of 300 files`; empty for a complete report.
-        left_out: Objects whose content was not checked because of a limit.
+        left_out: Number of objects whose content was not checked because of a limit.
     """
 
     depth: Depth

@@ -36,7 +36,7 @@ class MeshLevel:
 
     Attributes:
         scale: Size of details in model units (1 for the finest level by default).
-        offset: Added to vertices along x, y, z: float64, shape `(3,)`.
+        offset: Numbers to add to the vertices along x, y, z: float64, shape `(3,)`.
         positions: Grid cells of the fragments, uint32, shape `(n, 3)`.
         starts: Offset of each fragment, and the end of the last: int64, shape `(n + 1,)`.
     """
@@ -116,14 +116,14 @@ class MeshLayout(Geometry):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SkeletonGeometry(Geometry):
-    """Skeleton.
+    """Skeleton: vertices, edges between them, and attributes of the vertices.
 
     Attributes:
-        vertices: Model space, float32, shape `(n, 3)`.
+        vertices: Positions in model space, float32, shape `(n, 3)`.
         edges: Pairs of vertex numbers, uint32, shape `(m, 2)`.
         attributes: Values per vertex by attribute name, shape `(n,)` or `(n, components)`.
-        starts: Offset of each attribute in the content; also of `vertices` and `edges`.
-        trailing: Bytes after the skeleton.
+        starts: Offset in the content of `vertices`, `edges` and each attribute, by name.
+        trailing: Number of bytes after the skeleton.
     """
 
     vertices: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))
@@ -140,12 +140,12 @@ class AnnotationsGeometry(Geometry):
     Attributes:
         shape: `point`, `line`, `axis_aligned_bounding_box`, `ellipsoid` or `polyline`.
         scales: Units per coordinate along each axis, in `unit`.
-        rows: Structured rows: `position` or two points, then properties; for polylines, properties only.
+        rows: NumPy structured array: `position` or two points, then properties; for polylines, properties only.
         ids: Annotation IDs, uint64, shape `(n,)`.
         start: Offset of the rows in the content.
         ids_start: Offset of the IDs in the content; -1 if the key of the object is the ID.
-        labels: Labels of property values.
-        related: IDs of related objects by relationship, of a single annotation.
+        labels: Labels of property values, by name of the property.
+        related: IDs of related objects, by relationship; empty for more than one annotation.
         vertices: Points of all polylines, concatenated: float32, shape `(m, axes)`.
         first_vertices: First vertex of each polyline, and the end: int64, shape `(n + 1,)`.
         edges: Offset of each polyline in the content, and the end: int64, shape `(n + 1,)`.

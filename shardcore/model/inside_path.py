@@ -2,7 +2,7 @@
 
 The text is `/KEY/KEY…`, a link is `FILE#/KEY/KEY…`, optionally followed by `#START-STOP`. In keys, `%`, `/`, `#`, a
 leading `@` and unprintable characters are percent-encoded, and so are keys that consist of dots. The empty key is
-`@`. `@100-200` are the decoded bytes 100 to 200; `@:a.meta` is a file beside the first one.
+`@`. `@100-200` are the bytes that the range `[100, 200)` decodes to; `@:a.meta` is a file beside the first one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shardcore.model.span import SourceName
 from shardcore.model.text import short, visible
 
 InsideStep = str | SourceName
-"""The key of an object, or the name of bytes (see `Shard.bytes_of`)."""
+"""Key of an object, or name of decoded bytes or of a file beside the first one (see `Shard.bytes_of`)."""
 
 InsidePath = tuple[InsideStep, ...]
 """Keys and names from the outermost object to the innermost."""
@@ -37,7 +37,7 @@ def parse_inside(text: str) -> InsidePath:
     if not text:
         return ()
     if not text.startswith("/"):
-        raise UsageError(f"a path inside a file begins with /, not {short(text)}")
+        raise UsageError(f"the path inside a file must begin with /, not {short(text)}")
     return tuple(_step(part) for part in text[1:].split("/"))
 
 
@@ -98,6 +98,6 @@ def _step(text: str) -> InsideStep:
         return ""
     if text.startswith("@"):
         if not re.fullmatch(_STRETCHES, plain):
-            raise UsageError(f"{short(text)} is not a path inside a file: bytes are @START-STOP, a key %40…")
+            raise UsageError(f"{short(text)} is not a path inside a file: write @START-STOP for bytes, %40… for a key")
         return SourceName.parse(plain)
     return plain

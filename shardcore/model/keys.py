@@ -18,7 +18,7 @@ Key = str | bytes | bytearray | memoryview | SupportsIndex
 
 
 def several(values: Iterable[_Value], name: str) -> Iterable[_Value]:
-    """Return `values`; UsageError for a single text or path, whose letters would be used as the values."""
+    """Return `values`. UsageError for a single text or path, because iterating over it would yield its characters."""
     if isinstance(values, (str, bytes, bytearray, PurePath)):
         raise UsageError(
             f"{name} must be a list: give [{short(str(values) if isinstance(values, PurePath) else values)}]"
@@ -28,7 +28,10 @@ def several(values: Iterable[_Value], name: str) -> Iterable[_Value]:
 
 @dataclass(frozen=True, slots=True)
 class KeyForm:
-    """Conversions between keys as text and keys as stored; `of_bytes` is None if the format has no keys of bytes."""
+    """Conversion of keys between text and their stored form.
+
+    `of_bytes` is None if the stored keys are not byte strings. `numbers` is True if they are numbers.
+    """
 
     of_bytes: Callable[[bytes], str] | None = None
     numbers: bool = False
@@ -54,4 +57,3 @@ def number_or_text(text: str) -> int | str:
 
 
 NUMBERS = KeyForm(numbers=True, to_raw=number_or_text)
-"""Key form of formats with decimal keys."""

@@ -1,4 +1,4 @@
-"""Nodes of the tree of a file.
+"""Tree of a file: a node per section, record, field and object; and the byte ranges of its leaves, for colours.
 
 The children of a table are computed from the row number on access. `path_to` (explanation of a byte) and `runs_of`
 (colours) use the same tree, so they always agree.
@@ -25,7 +25,7 @@ _STEP = 1000
 class Children(Sequence["Node"]):
     """Child nodes that are computed on access, sorted by first byte, all in one source.
 
-    Computing may read the file, so the window does it in jobs. If neighbours overlap, the later owns the common bytes.
+    Computing may read the file, so the window does it in jobs. If two overlap, the later one owns the common bytes.
     """
 
     source: str = ""
@@ -35,7 +35,7 @@ class Children(Sequence["Node"]):
 
     @abstractmethod
     def make(self, start: int, stop: int) -> list[Node]:
-        """Return the nodes `[start, stop)`, a range within the length."""
+        """Return the nodes with the numbers `[start, stop)`, which must exist."""
 
     def span_of(self, number: int) -> Span:
         """Return the span of one node; tables compute it without reading the row."""
@@ -46,7 +46,7 @@ class Children(Sequence["Node"]):
         """Return the numbers of the nodes that may overlap the bytes `[start, stop)`."""
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """Return the runs of all leaves in `[start, stop)`; None if they must be collected from the nodes."""
+        """Return the runs of all leaves in the bytes `[start, stop)`; None if they must be collected from the nodes."""
         return None
 
     @property
@@ -79,7 +79,7 @@ class Children(Sequence["Node"]):
 
 @dataclass(frozen=True, slots=True)
 class ExternalBytes:
-    """Bytes in another file. `find` returns their location and may read; ShardError if the file is missing."""
+    """Bytes in another file. `find` returns their location; it may read. ShardError if the file is missing."""
 
     text: str
     find: Callable[[], Span]
@@ -101,11 +101,11 @@ class Node(Displayed):
         bits: Range of bits `[first, last)` of a value in a bit-packed array, from the first bit of `span`.
         target: Bytes that the value points to.
         decoded: Name of the source that has the decoded bytes; may be empty.
-        row: Row of the object in `Shard.objects`; None if there is none, or if a parent has it.
+        row: Row in `Shard.objects` of the object that the node stores or describes; None for other nodes.
         elsewhere: Bytes in another file, if any.
         type: Type in the layout, such as `u64 BE`; may be empty.
         sum: Calculation behind the value, such as `13 slots × 40`; may be empty.
-        spec: Section of the specification; empty if a parent has it.
+        spec: Section of the specification; empty if it is that of the parent.
         differs: Difference between specification and practice, if any.
     """
 
@@ -155,7 +155,7 @@ def nearest_row(path: Sequence[Node]) -> int | None:
 
 
 def runs_of(root: Node, start: int, stop: int) -> Runs:
-    """Return the leaves in `[start, stop)` as runs; agrees with `path_to` byte by byte."""
+    """Return the leaves in the bytes `[start, stop)` as runs. Each byte is in the run of the last node of `path_to`."""
     gathered = _Gathered()
     _collect(root, max(start, root.span.start), min(stop, root.span.stop), 0, gathered)
     return gathered.joined()
@@ -169,7 +169,7 @@ def fields_of(root: Node, start: int, stop: int, limit: int) -> list[tuple[Node,
 
 
 _MORE = 16
-"""Additional children to create, since some have no field that begins in the range."""
+"""Number of children to create beyond twice the limit, since some have no field that begins in the range."""
 
 
 def _find_fields(path: tuple[Node, ...], start: int, stop: int, limit: int, found: list[tuple[Node, ...]]) -> None:
@@ -224,9 +224,9 @@ def _solid(nodes: Iterable[tuple[int, Node]], source: str) -> list[tuple[int, No
 
 
 def _touching(node: Node, start: int, stop: int, most: int | None = None) -> list[tuple[int, Node]]:
-    """Return the children that overlap `[start, stop)`, with their numbers; creates at most `most` of them.
+    """Return the children that overlap the bytes `[start, stop)`, with their numbers; at most the first `most`.
 
-    In a damaged index, a million objects may begin at the same byte.
+    Without `most`, it could be millions: in a damaged index, all objects may begin at the same byte.
     """
     kids = node.children
     source = node.span.source
@@ -276,8 +276,8 @@ class Runs:
     Attributes:
         start: First byte of each run, int64, ascending.
         stop: End of each run, int64.
-        role: `FieldRole` of the smallest node, uint8.
-        parity: 0 or 1, alternating between neighbours of the same kind, uint8.
+        role: `FieldRole` of the smallest node at these bytes, uint8.
+        parity: 0 or 1, different for neighbours, so that they can be distinguished; uint8.
     """
 
     start: NDArray[np.int64]
@@ -299,7 +299,7 @@ class Runs:
 
     @staticmethod
     def join(parts: Sequence[Runs]) -> Runs:
-        """Concatenate runs, which must be in ascending order for painting."""
+        """Concatenate runs in the given order. For painting, the result must be ascending (see `sorted`)."""
         if not parts:
             return Runs.of([], [], [], [])
         return Runs(*(np.concatenate([getattr(part, name) for part in parts]) for name in Runs.__slots__))
@@ -310,5 +310,5 @@ class Runs:
         return Runs(self.start[order], self.stop[order], self.role[order], self.parity[order])
 
     def clip(self, start: int, stop: int) -> Runs:
-        """Return the part inside `[start, stop)`."""
+        """Return the runs inside the bytes `[start, stop)`, cut at both ends."""
         return Runs.of(np.maximum(self.start, start), np.minimum(self.stop, stop), self.role, self.parity)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class State(IntEnum):
-    """State of an object; `EXTERNAL`: stored in another file, `UNUSED`: slot without an object."""
+    """State of an object. `EXTERNAL`: stored in another file. `UNUSED`: a slot without an object."""
 
     LIVE = 0
     UNUSED = 1
@@ -41,7 +41,7 @@ class State(IntEnum):
 
 
 def in_states(states: NDArray[np.uint8], wanted: Iterable[State]) -> NDArray[np.bool_]:
-    """Return a mask of rows by state; faster than `np.isin` for small files."""
+    """Return a mask of the rows whose state is in `wanted`; faster than `np.isin` for small files."""
     table = np.zeros(256, np.bool_)
     table[list(wanted)] = True
     return table[states]
@@ -53,19 +53,19 @@ class ObjectRef(Displayed):
     """One object of a shard.
 
     Attributes:
-        key: Key in the text form of the format; None if it has none (`extras["key_hex"]`).
+        key: Key in the text form of the format; None if it has no text form (see `extras["key_hex"]`).
         row: Row in `Shard.objects`.
         spans: Stored bytes; the first span is the content itself.
-        size: Decoded bytes; -1 if unknown before reading.
-        stored_size: Stored bytes; -1 if unknown.
+        size: Number of decoded bytes; -1 if it is unknown before reading.
+        stored_size: Number of stored bytes; -1 if unknown.
         codec: Compression: `none`, `zstd`, …
         state: State of the object.
         kind: `object`, or a kind of the format.
         parts: Names of further contents of the object (`fragments`).
-        shard: Shard of a data set, or empty.
-        error: Why it cannot be read, or empty.
+        shard: Name of its shard in the data set; empty for an object of a single shard.
+        error: Reason why it cannot be read; empty if it can.
         extras: Further details by name.
-        record: Bytes of its row in an index table; None if there is none.
+        record: Bytes of its row in an index table; None if the format has no such table.
     """
 
     key: str | None
@@ -91,8 +91,8 @@ class ObjectColumns:
         row: Row numbers, int64.
         start: First stored byte of the content, int64; -1 if it has no bytes in this file.
         stop: End of the stored bytes, int64; -1 if unknown.
-        stored_size: Stored bytes, int64; -1 if unknown.
-        size: Decoded bytes, int64; -1 if unknown.
+        stored_size: Number of stored bytes, int64; -1 if unknown.
+        size: Number of decoded bytes, int64; -1 if unknown.
         codec: Index into `Objects.codecs`, uint8.
         state: `State`, uint8.
         kind: Index into `Objects.kinds`, uint8.
@@ -130,11 +130,11 @@ class ObjectColumns:
         return ObjectColumns(rows, starts, stops, *sizes, codec, state, kind, shard)
 
     def places(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return start and stop; -1 for rows that are not kept."""
+        """Return the columns `start` and `stop`, with -1 in rows where the mask `kept` is False."""
         return np.where(kept, self.start, -1), np.where(kept, self.stop, -1)
 
     def take(self, places: Any) -> ObjectColumns:
-        """Return the entries at some indices, in that order."""
+        """Return the rows at some indices of these columns, in that order."""
         return ObjectColumns(*(getattr(self, name)[places] for name in ObjectColumns.__slots__))
 
     @staticmethod
@@ -144,11 +144,10 @@ class ObjectColumns:
 
 
 AT_ONCE = 1024
-"""Rows per read when iterating."""
+"""Number of rows per read when iterating."""
 
 
 Rows = range | NDArray[np.int64]
-"""Row numbers."""
 
 
 class _Columnar(Displayed):
@@ -162,7 +161,7 @@ class _Columnar(Displayed):
 
         Raises:
             PackageMissing: pyarrow is not installed.
-            ShardError: The index is damaged or cannot be read; the reader raises it, too.
+            ShardError: The index is damaged or cannot be read. Reading from the returned reader raises it, too.
         """
         from shardcore.arrow import record_reader
 
@@ -182,7 +181,7 @@ class _Columnar(Displayed):
 
 
 class Keys(Sequence[str | None]):
-    """Keys of rows, read on access; a slice is a list."""
+    """Keys of some rows, read from the file on access. A slice returns a list."""
 
     def __init__(self, objects: Objects, rows: Rows) -> None:
         self._objects = objects
@@ -212,7 +211,7 @@ def _column(name: str, doc: str) -> Any:
 class ObjectSlice(_Columnar, Sequence[ObjectRef]):
     """Some rows of the objects: a sequence of `ObjectRef`, and a NumPy array per column.
 
-    Nothing is read before a reference, column or key is accessed. Columns are read once, including sizes.
+    Nothing is read before an object, column or key is accessed. The first access to a column reads all columns.
 
     Attributes:
         objects: All objects.
@@ -303,15 +302,15 @@ def steps_by_sum(sizes: NDArray[np.int64], most: int) -> Iterator[slice]:
 
 
 class Objects(_Columnar, Sequence[ObjectRef]):
-    """All objects of a shard, as a sequence of `ObjectRef`; a row is a slot of the format.
+    """All objects of a shard, as a sequence of `ObjectRef`. An index in this sequence is called a row.
 
-    References are created on access; `objects[10:20]` is an `ObjectSlice`. All accesses read what they need.
+    Each `ObjectRef` is created on access, which may read the file. `objects[10:20]` is an `ObjectSlice`.
 
     Attributes:
         kinds: Kinds of objects, indexed by `ObjectColumns.kind`.
         inner_kinds: Kinds whose content is part of other objects; extracting everything skips them.
         codecs: Codecs, indexed by `ObjectColumns.codec`.
-        hashed_rows: Whether rows are slots of a hash function; `extract` then uses the order `offset`.
+        hashed_rows: Whether a hash function determines the rows; `extract` then reads in the order `offset`.
         key_encoding: Form of `key_bytes`: `text` (UTF-8), `number` (8 bytes) or `hash` (32 bytes).
     """
 
@@ -331,7 +330,7 @@ class Objects(_Columnar, Sequence[ObjectRef]):
 
     @property
     def counted(self) -> bool:
-        """True if `len` needs no read."""
+        """True if `len` does not read the file."""
         return True
 
     @property
@@ -356,9 +355,9 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         """
 
     def known(self, first: int, last: int) -> ObjectColumns:
-        """Return the columns of the rows `[first, last)` without reading, after `Shard.load_index`; used for counting.
+        """Return the columns of the rows `[first, last)` for counting, from the index in memory (`Shard.load_index`).
 
-        Values that need a read are -1, and states may be less exact.
+        The file is not read: values that are not in the index are -1, and states may be less exact.
         """
         return self.columns(np.arange(first, last, dtype=np.int64))
 
@@ -375,15 +374,15 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         return ByteStrings.of((text or "").encode("utf-8", "surrogatepass") for text in self.key_texts(rows))
 
     def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
-        """Return columns and keys of some rows; rows that must be read from the file are read only once for both."""
+        """Return columns and keys of some rows. If the rows must be read from the file, they are read only once."""
         return self.columns(rows, sizes=sizes), self.key_texts(rows)
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
-        """Return columns with unknown sizes read from the file."""
+        """Return these columns after reading unknown sizes from the file."""
         return self.columns(columns.row, sizes=True)
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one object; raise `IndexError` if there is no such row. A format has `_ref`, `refs` or both."""
+        """Return one object; raise `IndexError` if there is no such row. Formats override `_ref`, `refs` or both."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         return self._ref(row)
@@ -392,15 +391,15 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         return next(self.refs(np.array([row], np.int64)))
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """Return the objects of some rows; many small objects are created at once."""
+        """Return the objects of some rows, in that order. Formats override it if creating many at once is faster."""
         return map(self.ref, rows.tolist())
 
     def unsized_refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """Return the objects of some rows without reading for sizes (then -1), for callers that read the contents."""
+        """Return the objects of some rows without reading unknown sizes (-1), for callers that read all contents."""
         return self.refs(rows)
 
     def each_ref(self, rows: NDArray[np.int64], *, sizes: bool = True) -> Iterator[ObjectRef | ShardError]:
-        """Yield each object, or the error if it cannot be read; the other rows are not affected.
+        """Yield each object, or the error if it cannot be read; an error does not end the iteration.
 
         Args:
             rows: Row numbers; rows beyond the actual number of records are skipped.
@@ -425,7 +424,7 @@ class Objects(_Columnar, Sequence[ObjectRef]):
 
     @property
     def orders(self) -> tuple[str, ...]:
-        """Names of the orders that `order` supports now: `slot`, and others after `Shard.load_index`."""
+        """Names for `order` that are available: `slot` always, others only after `Shard.load_index`."""
         return ("slot",)
 
     def order(self, name: str) -> NDArray[np.int64] | None:
@@ -479,11 +478,11 @@ class NoObjects(Objects):
 
 
 MEMBER_ROW = "member_row"
-"""Key in `ObjectRef.extras` of the row in the shard, for objects of a data set."""
+"""Name in `ObjectRef.extras` of the row within the shard, for objects of a data set."""
 
 
 def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
-    """Convert an object of a shard to an object of its data set; without `first_row`, its row is -1."""
+    """Convert an object of a shard to an object of its data set. If `first_row` is None, its row is -1."""
     own = placed_name("", member)
     spans = tuple(placed_span(one, member) if one.source else Span(own, one.start, one.stop) for one in ref.spans)
     row = ref.row + first_row if first_row is not None and ref.row >= 0 else -1
@@ -589,7 +588,7 @@ class LazyObjects(Objects):
 
 
 class ColumnObjects(Objects):
-    """Objects whose columns are all in memory: those of a plan, or of a small index."""
+    """Objects whose columns are all in memory, such as the objects of a plan or of a small index."""
 
     def __init__(
         self,

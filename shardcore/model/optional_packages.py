@@ -1,4 +1,4 @@
-"""Import of optional packages."""
+"""Import of optional packages, with an error that contains the command to install them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EXTRAS = {
     "PIL": "decoders", "DracoPy": "decoders", "charset_normalizer": "preview", "puremagic": "preview",
     "dask": "cluster", "distributed": "cluster", "pandas": "pandas", "pyarrow": "arrow",
 }  # fmt: skip
-"""Extra that installs each package."""
+"""Extra of the package `shardscope` that installs each module."""
 
 
 def not_installed(module: str) -> str:

@@ -18,17 +18,17 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 class OptionType(Enum):
     TEXT = "text"
     INTEGER = "integer"
-    """A whole number ≥ 0; as text decimal or with `0x`."""
+    """A whole number ≥ 0; a text is decimal or begins with `0x`."""
     SIZE = "size"
-    """A number of bytes; as text with K, M or G for powers of 1024."""
+    """A number of bytes; a text may end with K, M or G (powers of 1024)."""
     TIME = "time"
-    """ISO 8601; as value also a `datetime` or Unix seconds."""
+    """A time: text in ISO 8601, a `datetime`, or Unix seconds."""
     FLAG = "flag"
     CHOICE = "choice"
     JSON = "json"
     """JSON text, the path of a JSON file, or a mapping."""
     FOLDER = "folder"
-    """A path or address, or a `Folder`."""
+    """The path or address of a folder, or a `Folder`."""
 
 
 class OptionPurpose(Enum):
@@ -37,9 +37,9 @@ class OptionPurpose(Enum):
     LOCATE = "locate"
     REKEY = "rekey"
     EDIT = "edit"
-    """For edits; declared for the kind of edit, not by a format."""
+    """Option of an edit; declared by the kind of edit, not by the format."""
     FACT = "fact"
-    """Metadata of one object: given with each object and in manifest lines."""
+    """Metadata of one object, given when the object is written, or in its line of a manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ class Option:
         choices: Valid values, for `OptionType.CHOICE`.
         names_format: For opening: whether the option implies this format.
         hidden: Whether the option is only for programs and not listed for users.
-        content: For writing: whether it provides the content, as text or as a value that the format checks, so that
-            no other input is needed.
+        content: For writing: whether the option itself contains what is written, so that no other input is needed.
+            Then any value other than text is passed to the format unchecked.
         path: Whether its text is a path.
-        proposed: Value with which a form begins instead of the default; `now` is the present time.
-        flag: Placeholder of the command-line flag of that name; empty: the flag has no value; None: only `-O`.
+        proposed: Value that a form shows at first instead of the default; `now` is the present time.
+        flag: Placeholder for the value of the flag `--name`; empty: a flag without value; None: no flag, only `-O`.
     """
 
     name: str
@@ -108,7 +108,7 @@ def written(name: str, type: OptionType, help: str, *more: Any, **named: Any) ->
 def read_options(
     declared: Iterable[Option], given: Mapping[str, Any], purpose: OptionPurpose, who: str
 ) -> dict[str, Any]:
-    """Return the given options, parsed and checked; `who` is the format or command named in errors."""
+    """Return the options in `given`, parsed and checked. `who` is the format or command that an error names."""
     known = {option.name: option for option in declared if option.purpose is purpose}
     for name in given:
         if name not in known:
@@ -149,7 +149,7 @@ def _flag(given: Any) -> bool:
 
 
 def _time(given: Any) -> str:
-    """Return ISO 8601. A text is checked where it is used; a float and 10 digits are Unix seconds."""
+    """Return a time in ISO 8601. A float or a text of 10 digits is Unix seconds; other text is returned unchecked."""
     if isinstance(given, date):
         return given.isoformat().replace("+00:00", "Z")
     if not isinstance(given, float):

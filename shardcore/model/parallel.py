@@ -1,4 +1,4 @@
-"""Parallel calls with results in order."""
+"""Calls on several threads, with results in the order of the calls, and cancellation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Call = tuple[Callable[..., R], tuple[Any, ...]]
 
 
 class JobThreads(ThreadPoolExecutor):
-    """Thread pool whose calls run in copies of the caller's context; `stop` ends running calls at their next read."""
+    """Thread pool whose calls see the context variables of the caller; `stop` ends running calls at their next read."""
 
     def __init__(self, jobs: int) -> None:
         super().__init__(jobs, thread_name_prefix="shardcore-job")
@@ -61,9 +61,9 @@ class JobThreads(ThreadPoolExecutor):
 def in_order(
     work: Callable[[T], R], things: Iterable[T], jobs: int, *, stop: Callable[[], None] = lambda: None
 ) -> Generator[R]:
-    """Call `work` for each thing on `jobs` threads; yield the results in order, at most `2 * jobs` ahead.
+    """Call `work` for each thing on `jobs` threads; yield the results in order. Runs at most `2 * jobs` calls ahead.
 
-    On failure, or if the caller stops, `stop` is called until the running calls have ended, to wake network waits.
+    If a call fails or the caller stops iterating, `stop` is called until all calls have ended, to end network waits.
     """
     if jobs <= 1:
         yield from map(work, things)
@@ -84,7 +84,7 @@ def in_order(
 def completed(executor: Executor, calls: Iterable[Call[R]], in_flight: int, ahead: int) -> Generator[Future[R]]:
     """Start calls and yield their futures in order, each when it is done.
 
-    At most `in_flight` calls run. At most `ahead` run or wait to be yielded, so one slow call does not stop the others.
+    At most `in_flight` calls run. At most `ahead` are started and not yet yielded, so that calls after a slow one run.
     """
     left: Iterator[Call[R]] | None = iter(calls)
     waiting: deque[Future[R]] = deque()

@@ -1,4 +1,4 @@
-"""Tables whose rows point to bytes: one declaration provides nodes, colours, references and shares."""
+"""Tables whose rows point to bytes: one declaration provides tree nodes, colours, references and space used."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
-    """Columns of the spans to which table rows refer; `pointer(n)` returns the span and a sentence for row `n`."""
+    """References to the bytes `[starts, stops)`. `pointer(n)` returns the span with reference `n`, and a sentence."""
 
     starts: I64
     stops: I64
@@ -51,10 +51,10 @@ class PointerTable(RecordTable):
     Attributes:
         layout: Layout of a row.
         row_name: Name of a row, with `{}` for its number.
-        pointer: Name of the field that points; empty if the whole row does.
+        pointer: Name of the field that points to bytes; empty if no single field does.
         why: Sentence about a reference, with `{}` for the row number.
-        used: Use, name and sentence for the rows with a target, in `shares`.
-        unused: The same for the other rows.
+        used: Use, name and sentence of the `Share` of all rows that point to bytes.
+        unused: Use, name and sentence of the `Share` of the other rows.
     """
 
     layout: Record
@@ -73,7 +73,7 @@ class PointerTable(RecordTable):
         return np.full(len(rows), State.LIVE, np.uint8)
 
     def _target(self, number: int, row: Any) -> Span | None:
-        """Return the target of a live row, as far as the row alone determines it; else None."""
+        """Return the bytes to which a live row points; None if the row alone does not determine them."""
         raise NotImplementedError
 
     def _fault(self, number: int, row: Any) -> str:
@@ -103,7 +103,7 @@ class PointerTable(RecordTable):
         return roles
 
     def row_node(self, number: int, row: Any) -> Node:
-        """Return the node of a row, with its target or error; a row with one field is a single node."""
+        """Return the node of a row, with its target or error. If the row has one field, it has no child nodes."""
         one = np.asarray(row).reshape(1)
         state, roles = State(int(self._states(one)[0])), self.roles(one)[0].tolist()
         span = self.span_of(number)

@@ -1,8 +1,8 @@
-"""Byte layouts.
+"""Byte layouts: declarations of the fields of headers and table rows, with reading and writing.
 
-A `Record` is a packed NumPy dtype with a role, a sentence and a section of the specification per field. It is read by
-`frombuffer` and written by `tobytes`. Colours, tree rows and documentation come from the same declaration. Parts of
-variable length are pairs of functions `read_x` and `write_x` in the `layout` module of the format.
+A `Record` declares name, NumPy type, role and meaning of each field. Colours, tree rows and documentation come from the
+same declaration. Structures of variable length are not declared: the `layout` module of their format has functions
+`read_x` and `write_x` for them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Value = int | float | str | bytes | bool | None
 
 
 class FieldRole(IntEnum):
-    """Role of a field; determines its colour, letter and hatch."""
+    """Role of a field. Determines its colour, and a letter and hatch for displays without colour."""
 
     GROUP = 0
     MAGIC = 1
@@ -85,7 +85,7 @@ class Field:
 
     @property
     def raw_size(self) -> int | None:
-        """Bytes of a raw field; None for a number."""
+        """Size of a field of raw bytes; None for a number."""
         return self.dtype[1] if isinstance(self.dtype, tuple) else None
 
     @property
@@ -115,7 +115,7 @@ class Record:
             _check_byte_order(field)
         self.dtype = np.dtype([(f.name, f.dtype) for f in fields])
         self.size = self.dtype.itemsize
-        """Bytes of one record."""
+        """Size of one record in bytes."""
 
     @cached_property
     def offsets(self) -> dict[str, int]:
@@ -126,7 +126,7 @@ class Record:
         return {name: place[0].itemsize for name, place in (self.dtype.fields or {}).items()}
 
     def span(self, name: str, at: int = 0, source: str = "") -> Span:
-        """Return the bytes of a field of the record at offset `at`; of the whole record for an empty name."""
+        """Return the span of a field in a record that begins at offset `at`; for an empty name, of the whole record."""
         start = at + (self.offsets[name] if name else 0)
         return Span(source, start, start + (self.sizes[name] if name else self.size))
 
@@ -205,7 +205,7 @@ class Record:
         return np.ascontiguousarray(rows, self.dtype).tobytes()
 
     def pack(self, **values: int | bytes) -> bytes:
-        """Write one record; fields that are not given have their default.
+        """Return the bytes of one record; a field without a value in `values` has its default.
 
         Raises:
             ValueError: A name is no field, or a value does not fit its field.
@@ -231,7 +231,7 @@ class Record:
 
 
 class Columns:
-    """Parallel columns of equal length, stored one after the other, as in a minishard index.
+    """Table stored column by column (all values of the first field, then of the second), as in a minishard index.
 
     Args:
         name: Name of the table.
@@ -248,7 +248,7 @@ class Columns:
             if field.raw_size is not None:
                 raise ValueError(f"column {field.name} must be a number")
         self.row_size = sum(np.dtype(f.dtype).itemsize for f in fields)
-        """Bytes per row, over all columns."""
+        """Bytes per row: sum over all columns."""
 
     def starts(self, count: int) -> dict[str, int]:
         """Return the offset of each column in the table, for `count` rows."""
@@ -320,7 +320,7 @@ def _marked(field: Field) -> str:
 def _check_byte_order(field: Field) -> None:
     base = field.dtype[0] if isinstance(field.dtype, tuple) else field.dtype
     if np.dtype(base).itemsize > 1 and base[0] not in "<>":
-        raise ValueError(f"{field.name}: write the byte order of {base}")
+        raise ValueError(f"{field.name}: declare the byte order of {base}: < or >")
 
 
 def _error_span(place: Span | None, at: int, available: int) -> Span | None:
@@ -339,5 +339,5 @@ def _to_cell(field: Field, value: int | bytes) -> Any:
         return value
     raw = b"" if value == 0 else bytes(value) if isinstance(value, bytes) else None
     if raw is None or len(raw) > field.raw_size:
-        raise ValueError(f"{field.name} holds {field.raw_size} bytes, not {value!r}")
+        raise ValueError(f"{field.name} must be at most {field.raw_size} bytes, not {value!r}")
     return np.frombuffer(raw.ljust(field.raw_size, b"\0"), np.uint8)

@@ -14,15 +14,15 @@ from shardcore.model.span import SourceName, Span
 T = TypeVar("T")
 
 MOST_REFERENCES = 60
-"""References reported; others are counted."""
+"""Maximum number of references listed; others are only counted."""
 
 _MOST_NODES = 4096
-"""Nodes examined."""
+"""Maximum number of nodes examined for references."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference: the field at `place` points to the bytes `target`."""
+    """A reference: the field at `place` points to the bytes `target`. `why` is a sentence about it."""
 
     place: Span
     target: Span
@@ -41,7 +41,7 @@ class NamedReference:
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """References, smallest target first, and the number of those left out; `complete` only if the index was read."""
+    """References, smallest target first; `more`: number left out; `complete`: False if the index was not read."""
 
     found: tuple[NamedReference, ...]
     more: int = 0
@@ -49,7 +49,7 @@ class References:
 
 
 class ReferenceCollector:
-    """Collector of at most `most` references to a span, which counts the others. An empty span means the next byte."""
+    """Collects up to `most` references to bytes in `span`, counts the others. An empty span means the byte after it."""
 
     def __init__(self, span: Span, most: int = MOST_REFERENCES) -> None:
         self.span = Span(span.source, span.start, max(span.stop, span.start + 1))
@@ -71,7 +71,7 @@ class ReferenceCollector:
 
     @property
     def sorted(self) -> list[Reference]:
-        """All references without duplicates, the smallest target first."""
+        """The references, smallest target first. Of several from one field, only that with the smallest target."""
         places: dict[Span, Reference] = {}
         for reference in self.found:
             known = places.get(reference.place)
@@ -94,7 +94,7 @@ def placed_references(references: References, member: str) -> References:
 
 
 def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) -> None:
-    """Collect the references declared by nodes on `path`, and by all nodes outside tables."""
+    """Collect the references in `Node.target` of all nodes outside tables, and of nodes on `path`."""
     left = _MOST_NODES
     seen: set[Span] = set()
     for node in (root, *path):
@@ -112,7 +112,7 @@ def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) 
 
 
 def gather_decoded(source: str, size: int, into: ReferenceCollector) -> None:
-    """Add a reference from the compressed bytes to the source that they decompress to."""
+    """If `source` names decompressed bytes, add the reference from the compressed bytes to all of them."""
     name = SourceName.parse(source)
     if name.stretch is not None:
         stored = Span(str(name.outer), *name.stretch)

@@ -14,7 +14,7 @@ MAX_SECTIONS = 64
 
 
 class SectionRole(Enum):
-    """Role of a section. If sections overlap, the role declared first owns the common bytes."""
+    """Role of a section. If two sections overlap, the common bytes belong to the role that is declared first here."""
 
     HEADER = "header"
     INDEX = "index"
@@ -40,7 +40,7 @@ SECTION_LETTERS: Mapping[SectionRole, str] = MappingProxyType(
         SectionRole.UNKNOWN: "?",
     }
 )
-"""A letter per role, for readers who do not see the colour."""
+"""Letter of each role, for users who cannot distinguish the colours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part that the files of a format have; one that is empty is not a section, unless `always`."""
+    """A part of the files of a format. An empty part becomes a section only if `always` is True."""
 
     name: str
     role: SectionRole
@@ -92,10 +92,10 @@ class Overlap:
 
 
 def tile(claims: Sequence[Section], size: int) -> tuple[tuple[Section, ...], tuple[Overlap, ...]]:
-    """Return sections that cover a file (sorted, no overlaps, gaps as `unknown`), and the overlaps that were removed.
+    """Convert sections so that they cover a file, sorted and without overlaps; return them and the overlaps removed.
 
-    Sections are cut at the end of the file. Empty ones are kept unless inside another. Those after `MAX_SECTIONS` are
-    merged into one.
+    Gaps become sections `unknown`. Sections are cut at the end of the file. An empty section inside another is dropped.
+    If there are more than `MAX_SECTIONS`, the last ones are merged into one.
     """
     ranks = {role: rank for rank, role in enumerate(SectionRole)}
     clipped = [_clipped(claim, size) for claim in claims]

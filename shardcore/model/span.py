@@ -1,4 +1,4 @@
-"""A range of bytes in one of the sources of a shard."""
+"""Byte ranges in a file, in a file beside it, or in bytes decoded from it, and the names of these sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Span:
 
     Attributes:
         source: `""` for the file, a relative name for a file beside it (`info`, `_bigFiles/9f…`), or `@start-stop` for
-            decoded bytes of the file.
+            the bytes that this range of the file decodes to.
         start: First byte.
         stop: End, exclusive.
     """
@@ -28,11 +28,11 @@ class Span:
 
     def __post_init__(self) -> None:
         if not 0 <= self.start <= self.stop:
-            raise ValueError(f"not a half-open range: {self.start}..{self.stop}")
+            raise ValueError(f"invalid half-open range {self.start}..{self.stop}: 0 <= start <= stop is required")
 
     @property
     def size(self) -> int:
-        """Bytes in the span."""
+        """Number of bytes in the span."""
         return self.stop - self.start
 
     def covers(self, offset: int) -> bool:
@@ -40,7 +40,7 @@ class Span:
         return self.start <= offset < self.stop
 
     def holds(self, other: Span) -> bool:
-        """Return whether the other span is inside, in the same source."""
+        """Return whether `other` is in the same source and completely inside this span."""
         return self.source == other.source and self.start <= other.start and other.stop <= self.stop
 
     def to_json(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Span:
 
 
 def union(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return ascending ranges that do not touch, with the same bytes; empty ranges are dropped."""
+    """Merge ranges `[start, stop)` that overlap or touch; return them in ascending order, without empty ones."""
     found: list[tuple[int, int]] = []
     for start, stop in sorted(one for one in ranges if one[0] < one[1]):
         if found and start <= found[-1][1]:
@@ -72,7 +72,7 @@ class SourceName:
 
     Attributes:
         path: Empty for the file itself; else a relative name (a file beside it, a shard), or `xorb:<hash>`.
-        stretches: Half-open ranges that were decoded, outermost first; each is relative to the decoded bytes before.
+        stretches: Half-open ranges that were decoded, outermost first; each is in the decoded bytes of the one before.
     """
 
     path: str = ""

@@ -22,7 +22,7 @@ class Displayed:
 _IRREGULAR = {"index": "indices", "entry": "entries", "copy": "copies", "key": "keys"}
 _SIBILANTS = ("s", "x", "z", "ch", "sh")
 WHOLE = 1e16
-"""Floats from this value on differ by more than 1 and are written with an exponent."""
+"""Floats of this size and more are written with an exponent; adjacent ones differ by more than 1."""
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -66,7 +66,7 @@ def long_size(size: int) -> str:
 
 
 def ends_text(start: SupportsInt, stop: SupportsInt) -> str:
-    """Return a half-open range with both ends inclusive, `0x1171–0x1178`; one number for at most one byte."""
+    """Return a half-open range as text with both ends inclusive: `0x1171–0x1178`; one number for a single byte."""
     first, after = int(start), int(stop)
     return f"{first:#x}–{after - 1:#x}" if after > first + 1 else f"{first:#x}"
 
@@ -116,9 +116,9 @@ def product_text(count: SupportsInt, noun: str, each: SupportsInt, total: Suppor
 
 
 SHOWN = 80
-"""Characters of a quoted value."""
+"""Maximum number of characters of a value that a message quotes."""
 MOST_LETTERS = 4_000
-"""Characters shown of one text: Qt needs seconds for megabytes. Copies are complete."""
+"""Maximum number of characters shown of a text, since Qt needs seconds for megabytes. Copying copies all of it."""
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -141,14 +141,14 @@ class _Escapes(dict[int, str]):
         return shown
 
 
-# Compiled when a text needs them.
+# Compiled only when a text contains an address.
 _ADDRESS = r"(?i)\b(https?|s3[an]?|gs)(:/{1,2})([^\s'\"`<>|]+)"
 _VERSION = r"versionId=[A-Za-z0-9._~+-]+"
 _PORT = r"\[.*\](:\d*)?|[^:]*(:\d*)?"
 
 
 def without_secrets(text: str) -> str:
-    """Remove logins and queries (possible signatures) from addresses, also from invalid ones (`http:/host/a`)."""
+    """Remove logins and queries (possible signatures) from addresses in a text, even invalid ones (`http:/host/a`)."""
     return re.sub(_ADDRESS, _without_secret, text) if ":/" in text else text
 
 
@@ -157,7 +157,7 @@ def _without_secret(found: re.Match[str]) -> str:
     host, slash, path = place.partition("/")
     host = host.rpartition("@")[2]
     if not re.fullmatch(_PORT, host):
-        # A truncated login.
+        # No host and port: the text was truncated within a login.
         host = "…"
     # Keep punctuation after the address, and a version, which is no secret.
     asked = query.rstrip(":;,.…)")
@@ -171,9 +171,9 @@ _ESCAPED = r"^-|[^A-Za-z0-9_./:@+=,-]"
 
 
 def shell_line(words: Iterable[str]) -> str:
-    """Return a command line for a POSIX shell, quoted; words that are not printable become `"$(printf '...')"`.
+    """Return a command line for a POSIX shell, with quoting. A word that is not printable becomes `"$(printf '...')"`.
 
-    Empty if a word contains a zero byte or ends with a newline, which cannot be quoted in this way.
+    Return an empty string if a word contains a zero byte or ends with a newline: these cannot be quoted in this way.
     """
     import shlex
 
@@ -182,7 +182,7 @@ def shell_line(words: Iterable[str]) -> str:
 
 
 def typed(uri: str) -> str:
-    """Return a path as a command argument; a leading dash is escaped, so that it is not taken for an option."""
+    """Return a path as a command argument. With a leading dash it gets the prefix `./`, as it would be an option."""
     return f"./{uri}" if uri.startswith("-") else uri
 
 
@@ -264,7 +264,7 @@ def letters_of(raw: bytes) -> str:
 
 
 def hex_rows(data: bytes, start: int = 0, *, digits: int) -> Iterator[str]:
-    """Yield rows of 16 bytes: hexadecimal offset of `digits` digits, hex, ASCII."""
+    """Yield a line per 16 bytes: the offset in `digits` characters, the bytes in hex, and the bytes as ASCII."""
     for at in range(0, len(data), 16):
         row = data[at : at + 16]
         letters = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)

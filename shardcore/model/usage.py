@@ -1,4 +1,4 @@
-"""Use of a file: bytes per use, which add up to the file size, and distributions such as keys per slot."""
+"""Space used in a file: bytes per purpose, which add up to the file size; and distributions such as keys per slot."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """Number of things (such as keys) in each place (slot, bucket, minishard or file).
+    """Distribution: the number of things (such as keys) in each place (such as a slot, bucket, minishard or file).
 
     Attributes:
         title: Title, such as `Keys in each minishard`.
-        place: Noun for a place, singular.
-        thing: Noun for a thing, singular.
+        place: Noun for one place, such as `minishard`.
+        thing: Noun for one thing, such as `key`.
         doc: One or two sentences.
-        ideal: Ideal number of things, per place or for all places; None if there is none.
-        by_chance: Whether a hash distributes the things: compare with a binomial distribution.
-        row_bounds: Rows of place i: `[row_bounds[i], row_bounds[i + 1])`; None if rows are not contiguous.
+        ideal: Ideal number of things per place: one number, or one for each place; None if there is no ideal.
+        by_chance: Whether a hash distributes the things, so that counts follow a binomial distribution.
+        row_bounds: Place i has the objects `[row_bounds[i], row_bounds[i + 1])`; None if they are not contiguous.
         starts: Offset of each place; None if places have no bytes.
         stops: End of each place.
-        key_prefixes: Prefix of the keys of each place, if prefixes define places.
-        names: Names of places, if numbers are not enough: files of a data set.
+        key_prefixes: Common prefix of the keys in each place, if the prefix determines the place; else empty.
+        names: Name of each place, for the files of a data set; empty: places are numbered.
     """
 
     title: str
@@ -76,7 +76,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class LoadSource:
-    """Source of a `Load`, which is computed on request: `make` counts and returns it, reading at most `reads` bytes."""
+    """A `Load` that is computed on request: `make` computes it, and reads at most `reads` bytes."""
 
     name: str
     title: str
@@ -149,7 +149,7 @@ USE_OF_SECTION = {
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Bytes of a file with one use, in `stretches` ranges; `span` is the first range, None if unknown."""
+    """Bytes of a file with the same use. They form `stretches` ranges; `span` is the first range, None if unknown."""
 
     use: Use
     name: str
@@ -160,7 +160,7 @@ class Share:
 
 
 def share_of(use: Use, name: str, starts: ArrayLike, stops: ArrayLike, doc: str = "") -> Share:
-    """Return the share that consists of many ranges `[starts, stops)` in any order; overlapping bytes count once."""
+    """Return the share of the bytes in the ranges `[starts, stops)`, in any order. Overlapping bytes count once."""
     first, last = np.atleast_1d(np.asarray(starts, np.int64)), np.atleast_1d(np.asarray(stops, np.int64))
     solid = last > first
     first, last = first[solid], last[solid]
@@ -178,9 +178,9 @@ def share_of(use: Use, name: str, starts: ArrayLike, stops: ArrayLike, doc: str 
 
 
 def budget(sections: Sequence[Section], inside: Mapping[str, Sequence[Share]] | None = None) -> tuple[Share, ...]:
-    """Return the shares of a file. `inside` divides sections, given by name, into parts.
+    """Return the shares of a file, one per section. `inside` divides a section, by its name, into several shares.
 
-    The rest of a section becomes a share of its own. If the parts are larger than the section, it stays one share.
+    Remaining bytes of a section become one more share. If the shares exceed the section, it is not divided.
     """
     shares: list[Share] = []
     for section in sections:

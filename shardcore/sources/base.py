@@ -31,7 +31,7 @@ def on_failure(undo: Callable[..., object], *arguments: object, **options: objec
 
 
 class ReadPriority(IntEnum):
-    """Priority of a read; reads with lower values come first."""
+    """Priority of a read; waiting reads with lower values are started first."""
 
     SCREEN = 0
     """Visible on the screen."""
@@ -54,37 +54,37 @@ class ReadPurpose(Enum):
 
 
 MERGE_GAP = 4096
-"""Maximum gap between ranges of a local file that are read as one."""
+"""Maximum gap in bytes between ranges of a local file that are read as one."""
 
 PurposeAt = Callable[[int], ReadPurpose | None]
-"""Returns the purpose of the byte at an offset."""
+"""Function that returns the purpose of a read at an offset; None if unknown."""
 
 WHOLE_HEAD = 1 << 16
-"""Bytes in the first range of a remote file by default: most formats need no more of its beginning."""
+"""Default size of the first request for a remote file: most formats need no more of its beginning."""
 
 MOST_PLAIN = 1 << 20
 """Maximum size of a remote file that is read in one request if all of it is needed."""
 
 SMALL_HEAD = 1 << 12
-"""Bytes in the first range of a remote file with only a few fields at the beginning."""
+"""Size of the first request for a remote file that has only a few fields at the beginning."""
 
 FAR_GAP = 1 << 16
-"""Maximum gap between ranges of a remote file that are fetched as one."""
+"""Maximum gap in bytes between ranges of a remote file that are fetched as one."""
 
 MERGE_LIMIT = 16 * 1024 * 1024
-"""Maximum bytes of merged ranges."""
+"""Maximum size of a range that is merged from several."""
 
 RANGE = 8 * 1024 * 1024
 """Maximum bytes of one request; larger ranges are fetched by several in parallel."""
 
 WHOLE_RANGE = 3 * RANGE
-"""Maximum bytes of one request when a whole file is fetched and most of it is needed before it is used."""
+"""Maximum bytes of one request when a complete file is fetched and cannot be used before most of it has arrived."""
 
 AHEAD = 8 * RANGE
-"""Bytes prefetched for readers of large ranges, shared by all of them."""
+"""Maximum bytes prefetched for all readers of large ranges together."""
 
 PIECE = 1 << 20
-"""Bytes per piece of a large range."""
+"""Size of the pieces in which a large range is read."""
 
 
 _priority: ContextVar[ReadPriority] = ContextVar("priority", default=ReadPriority.SELECTED)
@@ -144,7 +144,7 @@ class Source(ABC):
         merge_gap: Maximum gap in bytes between ranges that are read as one.
         watchable: Whether `check_unchanged` is cheap enough to be called repeatedly.
         near: Whether reads are fast enough for the caller to wait, as for local files.
-        head_size: Bytes at the beginning that the first read fetches.
+        head_size: Number of bytes at the beginning of the file that the first read fetches.
         charged: Whether reads are charged to the budget; False for a wrapper of a charged source.
     """
 
@@ -160,7 +160,7 @@ class Source(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of bytes; a source may learn it from its first read."""
+        """Number of bytes. A remote source may request it, or learn it from its first read."""
 
     @property
     def stored(self) -> int:
@@ -211,7 +211,7 @@ class Source(ABC):
         return self._charged_end(count, self._read_last)
 
     def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Read several half-open ranges, returned in the given order; neighbours are read as one. Errors: as `read`."""
+        """Read half-open ranges, returned in this order. Ranges close together are read as one. Errors: as `read`."""
         check_stopped()
         for start, stop in ranges:
             self.check_range(start, stop)
@@ -229,14 +229,14 @@ class Source(ABC):
         return data
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """Return the parts of `[start, stop)` that need no fetch, as sorted half-open ranges."""
+        """Return the parts of `[start, stop)` that can be read without a request, as sorted half-open ranges."""
         return ((start, stop),)
 
     def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:  # noqa: B027 - only remote sources prefetch
         """Start to fetch `[start, stop)`, without waiting for it, by requests of at most `most` bytes."""
 
     def learn_purposes(self, at: PurposeAt) -> None:  # noqa: B027 - only for sources with a request log
-        """Set the function that returns the purpose of an offset, for the request log; called after opening."""
+        """Set the function that returns the purpose of a read at an offset, for the request log, after opening."""
 
     def check_unchanged(self) -> None:  # noqa: B027 - bytes in memory do not change
         """Check that the file is still the one that was opened.
@@ -246,8 +246,8 @@ class Source(ABC):
             SourceError: It was deleted.
         """
 
-    def close(self) -> None:  # noqa: B027 - most sources hold nothing
-        """Release resources; later reads are errors."""
+    def close(self) -> None:  # noqa: B027 - most sources have no resources
+        """Release resources. Later reads raise an error."""
 
     def check_range(self, start: int, stop: int) -> None:
         """Check a half-open range.
@@ -257,7 +257,7 @@ class Source(ABC):
             UsageError: The range ends before it starts.
         """
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"invalid half-open range {start}..{stop}: 0 <= start <= stop is required")
         size = self.size
         if stop > size:
             raise Truncated(
@@ -273,7 +273,7 @@ class Source(ABC):
 
     @abstractmethod
     def _read(self, start: int, stop: int) -> bytes:
-        """Read exactly `[start, stop)`, which is a valid range."""
+        """Read exactly `[start, stop)`; the caller has checked the range."""
 
     def _read_first(self, count: int) -> bytes:
         return self._read(0, min(count, self.size))
@@ -320,7 +320,7 @@ _READERS = _Readers()
 def read_pieces(source: Source, start: int, stop: int, size: int = PIECE) -> Iterator[bytes]:
     """Yield `[start, stop)` in pieces of `size` bytes, while the next ranges are prefetched in parallel.
 
-    Up to `RANGE // 2` bytes are one request. In a longer range, the first piece is requested alone.
+    A range of up to `RANGE // 2` bytes is one request. In a longer range, the first piece is a request of its own.
     """
     if start >= stop:
         return
@@ -362,11 +362,11 @@ def merged(ranges: Sequence[tuple[int, int]], gap: int = MERGE_GAP) -> list[tupl
 
 
 Piece = tuple[int, bytes]
-"""Offset of some bytes, and the bytes."""
+"""A block of bytes: its offset, and the bytes."""
 
 
 def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]:
-    """Return the parts of `[start, stop)` that sorted blocks do not cover."""
+    """Return the parts of `[start, stop)` that are in none of the sorted blocks."""
     return uncovered(((first, first + len(data)) for first, data in pieces), start, stop)
 
 
@@ -386,14 +386,14 @@ def uncovered(ranges: Iterable[tuple[int, int]], start: int, stop: int) -> list[
 
 
 def present(pieces: list[Piece], start: int, stop: int) -> tuple[tuple[int, int], ...]:
-    """Return the parts of `[start, stop)` that sorted blocks cover."""
+    """Return the parts of `[start, stop)` that are in one of the sorted blocks."""
     holes = missing(pieces, start, stop)
     edges = [start, *(edge for hole in holes for edge in hole), stop]
     return tuple((first, last) for first, last in zip(edges[::2], edges[1::2], strict=True) if first < last)
 
 
 def joined(pieces: list[Piece], start: int, stop: int) -> bytes:
-    """Return the bytes `[start, stop)` from blocks that cover them; blocks may be in any order and may overlap."""
+    """Return the bytes `[start, stop)` from blocks that contain all of them, in any order; blocks may overlap."""
     parts: list[bytes] = []
     at = start
     for first, data in sorted(pieces, key=lambda piece: (piece[0], -len(piece[1]))):
@@ -405,7 +405,7 @@ def joined(pieces: list[Piece], start: int, stop: int) -> bytes:
 
 
 MOST_AHEAD = 16 << 20
-"""Maximum read-ahead."""
+"""Maximum bytes of read-ahead."""
 
 
 class ReadAhead:
@@ -415,7 +415,7 @@ class ReadAhead:
         self._next = self._run = 0
 
     def fetch_stop(self, start: int, stop: int, size: int, *, lookup: bool) -> int:
-        """Return the end offset for fetching a missing range `[start, stop)`; a `lookup` does not read ahead."""
+        """Return the offset up to which to fetch if `[start, stop)` is missing. A `lookup` does not read ahead."""
         before = self._run if start == self._next else 0
         more = 0 if lookup else min(before, MOST_AHEAD)
         self._next = max(min(stop + more, size), stop)
@@ -447,7 +447,7 @@ class Folder(ABC):
     lists_cheaply: bool = True
     listable: bool = True
 
-    def close(self) -> None:  # noqa: B027 - most folders hold nothing
+    def close(self) -> None:  # noqa: B027 - most folders have no resources
         """Release resources."""
 
     @abstractmethod
@@ -478,7 +478,7 @@ class Folder(ABC):
         return self.open(name)
 
     def at_hand(self, name: str) -> bool:
-        """Return whether opening a file requests nothing, because it is local or was opened before."""
+        """Return whether opening a file needs no request, because it is local or was opened before."""
         return True
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
@@ -517,7 +517,7 @@ class Folder(ABC):
 
 
 NAME_LIMIT = 4096
-"""Maximum characters of a relative name; paths and bucket keys are shorter."""
+"""Maximum number of characters of a relative name. Paths and bucket keys are always shorter."""
 
 
 def check_name(name: str) -> str:

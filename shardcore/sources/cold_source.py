@@ -1,6 +1,6 @@
 """Cold cost: requests, bytes and round trips of a lookup by a client with an empty cache.
 
-The sources in this module make the same requests as remote files, but take the bytes from a local file or a cache.
+The sources in this module count the requests of a remote file, but take the bytes from a local file or a cache.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ColdCost:
 
 
 class CostRecorder:
-    """Recorder of the requests of cold sources; with `fetch`, missing bytes may be fetched. Thread-safe."""
+    """Recorder of the requests of cold sources. With `fetch`, bytes that are not cached may be fetched. Thread-safe."""
 
     def __init__(self, *, fetch: bool) -> None:
         self.fetch = fetch
@@ -78,14 +78,14 @@ class CostRecorder:
             source.close_base()
 
     def check_at_hand(self, near: bool, what: str) -> None:
-        """Raise `UsageError` if `what` would have to be fetched, but `fetch` is off."""
+        """Raise `UsageError` if `what` is not `near` (local or cached) and `fetch` is False."""
         if not near and not self.fetch:
             known = "the cold cost needs cached bytes"
             raise UsageError(f"{known}, but {what} is not cached: look the key up again")
 
 
 class ColdSource(Source):
-    """File read from `base` but counted as if nothing were cached. The first request is the range `head`."""
+    """File whose bytes come from `base`. Requests are counted as if none were cached; the first one fetches `head`."""
 
     near = False
     charged = False

@@ -26,7 +26,7 @@ from shardcore.sources.base import Entry, Folder, Source, check_name, on_failure
 from shardcore.system import is_link_entry, is_link_status, is_special_name, listed_name, open_file, read_at
 
 MOST_EXTENTS = 4096
-"""Maximum extents examined of a sparse file; with more, its allocated blocks are counted."""
+"""Maximum number of data ranges examined in a sparse file. If it has more, its allocated blocks are counted."""
 
 
 _listings: ContextVar[dict[str, list[Entry]] | None] = ContextVar("listings", default=None)
@@ -34,7 +34,7 @@ _listings: ContextVar[dict[str, list[Entry]] | None] = ContextVar("listings", de
 
 @contextmanager
 def listed_once() -> Iterator[None]:
-    """Cache directory listings in this context, since each format examines the same folder."""
+    """Cache directory listings in this context, since all formats examine the same folder."""
     with context_value(_listings, {}):
         yield
 
@@ -167,7 +167,7 @@ class FileSource(Source):
             raise SourceChanged(f"{self.name} was changed by another program")
 
     def close(self) -> None:
-        """Close the file. Later reads are errors; running reads complete."""
+        """Close the file. Later reads raise an error; running reads complete."""
         with self._lock:
             self._users -= not self._closed
             last = not self._closed and not self._users
@@ -220,7 +220,7 @@ class LocalFolder(Folder):
     def _inside(self, name: str) -> Path:
         check_stopped()  # a file may refer to a million others
         path = self.path / check_name(name)
-        # Check every part for links; below a missing part there is nothing.
+        # Check every part for links, up to the first part that does not exist.
         step = str(self.path)
         for part in name.split("/"):
             if is_special_name(part):

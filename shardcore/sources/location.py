@@ -25,7 +25,7 @@ Openable = str | os.PathLike[str] | bytes | BinaryIO | Source | Folder
 """A path (of a file or folder), an address, bytes, a seekable binary file object, a `Source` or a `Folder`."""
 
 MOST_TEXT = 16 << 20
-"""Maximum bytes of a text file with options for opening."""
+"""Maximum bytes that `text_at` reads."""
 
 
 def source_of(
@@ -35,7 +35,7 @@ def source_of(
     first: int = WHOLE_HEAD,
     marks: tuple[str, ...] = (),
 ) -> Source | Folder:
-    """Return the source or folder of something that can be opened; fetches `first` bytes of a remote file.
+    """Return the source or folder for a path, address, bytes or file object; fetches `first` bytes of a remote file.
 
     `marks` are names of the files that mark a folder as a data set; they are requested if the folder cannot be listed.
     """
@@ -85,7 +85,7 @@ def folder_of(
 
 
 def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: RequestLog | None = None) -> bytes:
-    """Return the content of a text file at an address, or of the file `mark` in a folder; at most `MOST_TEXT` bytes."""
+    """Return at most `MOST_TEXT` bytes of the text file at an address, or of the file `mark` if that is a folder."""
     address = parse_address(where)
     if address.is_single_file:
         target = source_of(where, remote, tape)
@@ -101,7 +101,7 @@ def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: Re
             except SourceError as error:
                 if number == len(places) or not says_absent(error):
                     raise
-    raise AssertionError("the last place raises")
+    raise AssertionError("unreachable: the last location raises")
 
 
 class FolderOpener:
@@ -129,7 +129,7 @@ class FolderOpener:
         own = chosen.endpoint_url or chosen.region
         if not own:
             chosen = replace(chosen, endpoint_url=endpoint_url or None, region=region or None)
-        # A store in the caller's options is trusted.
+        # A store that the caller named in the options is trusted.
         named = trusted or (self._remote is not None and bool(self._remote.endpoint_url))
         if not named and ANY_STORE not in chosen.trusted:
             from shardcore.sources.remote.s3 import signer_of, store_of

@@ -21,8 +21,8 @@ class BytesSource(Source):
 
     Args:
         data: The bytes.
-        name: Name for people; `@start-stop` for decoded bytes.
-        folder: Folder for siblings, or None.
+        name: Name for display; `@start-stop` for decoded bytes.
+        folder: Folder of the files beside it, or None.
     """
 
     def __init__(self, data: bytes, name: str = "bytes", *, folder: Folder | None = None) -> None:
@@ -37,7 +37,6 @@ class BytesSource(Source):
 
     @cached_property
     def identity(self) -> str:
-        """Name, size and digest: the digest distinguishes other bytes of the same name."""
         import hashlib
 
         return f"{self.uri}#{self.size}-{hashlib.blake2b(self.data, digest_size=16).hexdigest()}"
@@ -47,7 +46,7 @@ class BytesSource(Source):
 
 
 class FileObjectSource(Source):
-    """An open binary file object of the caller, who closes it; its position changes.
+    """An open binary file object. The caller closes it, and must expect that its position changes.
 
     Raises:
         UsageError: It is not seekable, or was opened as text.

@@ -15,15 +15,15 @@ from shardcore.sources.base import RANGE, PurposeAt, Source
 from shardcore.sources.wrapper_sources import WrapperSource
 
 MOST_CHANGES = 1000
-"""Maximum changes of one source."""
+"""Maximum number of changes in one source."""
 
 MOST_NEW = 16 << 20
-"""Maximum new bytes of all changes together, which are in memory."""
+"""Maximum number of new bytes in all changes together; they are kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change; offsets are those after all earlier changes. If `data` is None, the bytes are removed.
+    """One change. Offsets count in the bytes after all earlier changes. If `data` is None, the bytes are removed.
 
     A `joined` change is undone together with the previous change.
     """
@@ -42,7 +42,7 @@ class Change:
     def flip(offset: int, bit: int, old: int) -> Change:
         """Flip a bit of a byte; bit 0 is the lowest. `old` is the current byte."""
         if not 0 <= bit < 8:
-            raise UsageError(f"a bit of a byte is a number from 0 to 7, not {bit}")
+            raise UsageError(f"the bit must be a number from 0 to 7, not {bit}")
         return Change(offset, offset + 1, bytes([old ^ 1 << bit]), f"bit {bit} of byte {offset:#x} flipped")
 
     @staticmethod
@@ -52,7 +52,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Consecutive bytes: from offset `at` of the base source, or new bytes that replace those at `at`."""
+    """Consecutive bytes: bytes of the base source from offset `at`, or new `data` that replaces them."""
 
     at: int
     size: int
@@ -67,12 +67,12 @@ class PatchedSource(WrapperSource):
     """A source with changes applied; `base` is only read.
 
     Name, address and folder are those of `base`, so that files beside it are found. The identity changes with every
-    change, so that caches do not mix. If `base` is empty, bytes may be written past the end.
+    change, so that caches distinguish the versions. If `base` is empty, bytes may be written past the end.
 
     Raises:
         UsageError: A change is outside the bytes.
         LimitExceeded: There are too many changes or new bytes.
-        SourceChanged: The identity of `base` is not `expects`, if given.
+        SourceChanged: `expects` is given, and is not the identity of `base`.
     """
 
     def __init__(self, base: Source, changes: Sequence[Change] = (), *, expects: str = "") -> None:
@@ -129,7 +129,7 @@ class PatchedSource(WrapperSource):
         return start - before, stop - until
 
     def _removed(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the removed ranges `[first, last)` of `base`, sorted, after their offset in this source."""
+        """Yield `(offset in this source, first, last)` for each removed range `[first, last)` of `base`, sorted."""
         expected = 0
         ends = [*((piece.at, piece.size) for piece in self._pieces), (self.base.size, 0)]
         for start, (at, size) in zip(self._starts, ends, strict=True):
@@ -158,7 +158,7 @@ class PatchedSource(WrapperSource):
     def _read(self, start: int, stop: int) -> bytes:
         return self._read_many([(start, stop)])[0]
 
-    # Not those of `base`, whose ends may have changed.
+    # Not the methods of `base`: the first and last bytes may have changed.
     _read_first, _read_last = Source._read_first, Source._read_last
 
     def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -181,7 +181,7 @@ class PatchedSource(WrapperSource):
 def overwriting(
     changes: tuple[Change, ...], pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False
 ) -> tuple[Change, ...]:
-    """Return the changes, and one more that overwrites `pieces` (offset and new bytes).
+    """Return the changes, and one more per piece (offset and new bytes). The new ones are undone together.
 
     With `second`, a second hex digit was typed for the same byte, so the new change replaces the last one.
     """
@@ -193,7 +193,7 @@ def overwriting(
 
 
 def undo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
-    """Move the last step from the changes to the undone ones; return both. The next step to redo is last."""
+    """Undo the last change and those joined to it; return the remaining changes, and the undone ones in redo order."""
     left = list(changes)
     taken: list[Change] = []
     while left and (not taken or taken[-1].joined):

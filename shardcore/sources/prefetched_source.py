@@ -1,4 +1,4 @@
-"""Sources that read ahead: beginning and end for detection, whole files in a few large ranges."""
+"""Sources that read ahead: the beginning and end of a file for detection, or a complete file in a few requests."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from shardcore.sources.base import WHOLE_HEAD, WHOLE_RANGE, Source
 from shardcore.sources.wrapper_sources import WrapperSource
 
 MOST_WHOLE = 64 << 20
-"""Maximum size of a file that is fetched whole; larger ones are read ahead."""
+"""Maximum size of a file that is fetched completely before it is read; larger ones are read ahead."""
 
 ROOM = 192 << 20
-"""Bytes fetched ahead by all operations: the block cache keeps 256 MB until they are read."""
+"""Maximum bytes fetched ahead by all operations; the block cache (256 MB) must keep them until they are read."""
 
 
 class WholeFiles:
-    """Remote files that an operation fetches whole; a context manager, thread-safe.
+    """Context manager that lets an operation fetch complete remote files ahead; thread-safe.
 
     `room` is the number of bytes that all operations together may still fetch ahead. `most` limits the size of a file
-    (default: `MOST_WHOLE`), `longest` that of one request.
+    (default: `MOST_WHOLE`), `longest` the size of one request.
     """
 
     room: ClassVar[int] = ROOM
@@ -37,9 +37,9 @@ class WholeFiles:
             self.fetch(source)
 
     def fetch(self, source: Source) -> bool:
-        """Start fetching the uncached bytes of a remote file without waiting. Errors are raised by the later read.
+        """Start fetching the uncached bytes of a remote file without waiting. A later read raises the errors.
 
-        Returns False for local files and large files, and if the limit of bytes ahead is reached.
+        Returns False if nothing is fetched: for a local or too large file, or if `room` is too small.
         """
         size = 0 if source.near else source.size
         with self._lock:
@@ -55,7 +55,7 @@ class WholeFiles:
         return size <= self._most and not self._ended and size <= WholeFiles.room
 
     def release(self, *, end: bool = False) -> None:
-        """Let other operations fetch ahead again; fetched bytes stay in the cache. `end`: nothing more is fetched."""
+        """Return the bytes fetched here to `room`; they stay in the cache. With `end`, nothing is fetched after it."""
         with self._lock:
             WholeFiles.room += self._taken
             self._taken, self._ended = 0, self._ended or end
@@ -68,9 +68,9 @@ class WholeFiles:
 
 
 class PrefetchedSource(WrapperSource):
-    """Keeps the first and last bytes of a source while formats detect and open it; the open shard reads from `base`.
+    """Source that keeps its first and last bytes in memory while a shard is opened. Later, the shard reads from `base`.
 
-    The cache of remote sources cannot replace it: it may be small, and each read from it is in the request log.
+    The cache of remote sources cannot replace it: that cache may be small, and each read from it is in the request log.
 
     Attributes:
         notes: Results of detection that a format uses again when opening.
@@ -85,7 +85,7 @@ class PrefetchedSource(WrapperSource):
         self._kept: list[tuple[int, bytes]] = []
 
     def head(self, count: int) -> bytes:
-        """Return the first `count` bytes; at most one read, after which the size is known, too."""
+        """Return the first `count` bytes, with at most one read. Afterwards, the size is known."""
         return self.read_first(count)
 
     def _read_first(self, count: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Sources made of other sources: concatenated, counted, or partly in memory."""
+"""Wrappers of sources: concatenation, counting of reads, and a range that is kept in memory."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ConcatSource(Source):
 
 
 class WrapperSource(Source):
-    """Base class of wrappers, which delegate everything to `base`."""
+    """Base class of wrappers of a source: delegates all methods to `base`."""
 
     charged = False
 
@@ -152,7 +152,7 @@ class MeteredSource(WrapperSource):
 
 
 class KeptSource(WrapperSource):
-    """Wrapper of a source with one range in memory: `data`, from offset `start`."""
+    """Wrapper of a source of which one range is in memory: `data`, which begins at offset `start`."""
 
     def __init__(self, base: Source, start: int, data: bytes) -> None:
         super().__init__(base)

@@ -71,7 +71,7 @@ def test_the_refusal_names_store_and_way(named: Path, capsys: pytest.CaptureFixt
     assert run(["ls", str(named), "--profile", "lab"]) == 2
     told = capsys.readouterr().err
     assert told.count("\n") == 1
-    assert "refers to a store; no request was sent to https://a.example.org, https://b.example.org:9000" in told
+    assert "an untrusted store; no request was sent to https://a.example.org, https://b.example.org:9000" in told
     assert "--yes" in told
     assert "--zones FILE" in told
     with pytest.raises(StoreUntrusted) as caught:
@@ -85,7 +85,7 @@ def test_you_agree(agree: list[str], named: Path, capsys: pytest.CaptureFixture[
         path = write_zones(named, f"http://{server.host}")
         given = [one.format(server.host if "://" in one else path) for one in agree]
         run(["ls", str(named), "--no-sign-request", *given])
-        assert "refers to a store" not in capsys.readouterr().err
+        assert "refers to an untrusted store" not in capsys.readouterr().err
         assert list(server.log)
 
 
@@ -140,7 +140,7 @@ def test_a_zone_elsewhere_is_asked_about(
     assert run(["get", str(named), "7"]) == 2
     told = capsys.readouterr()
     assert told.out == ""
-    assert "zones.json refers to a folder elsewhere, which was not opened:" in told.err
+    assert "zones.json refers to an untrusted folder, which was not opened:" in told.err
     assert "--yes" in told.err
     for agree in (["--yes"], ["--zones", str(named / "zones.json")]):
         assert run(["get", str(named), "7", *agree]) == 0

@@ -13,7 +13,7 @@ from shardcore.sources.base import check_name
 
 SCHEMES = ("s3", "gs", "http", "https", "hf")
 STORES = ("s3", "gs")
-"""Schemes with buckets, which can be listed."""
+"""Schemes of stores with buckets; buckets can be listed."""
 
 HUB = "https://huggingface.co"
 """Server of `hf://` addresses; `HF_ENDPOINT` replaces it."""
@@ -24,10 +24,10 @@ _KEPT = "/%:@!$&'()*+,;=~-._[]"
 """Special characters of a path that are not percent-encoded."""
 
 _OTHER_NAMES = {"s3a": "s3", "s3n": "s3"}
-"""Schemes that Hadoop and Spark use."""
+"""Names of the scheme `s3` in Hadoop and Spark."""
 
 _AZURE = ".blob.core.windows.net"
-# Compiled when an address needs them.
+# Compiled only when an address is parsed.
 _SCHEME = r"(?i)\s*(?:([a-z][a-z0-9+.-]+)://|(arn):aws[a-z-]*:)"
 _VERSION = r"(?:^|\?)versionId=([A-Za-z0-9._~+-]{1,1024})$"
 _REGION = r"[a-z]{2}-[a-z0-9-]{1,30}"
@@ -62,8 +62,8 @@ class Address:
     Attributes:
         scheme: One of `SCHEMES`.
         place: Bucket, server with port, or hub repository: `datasets/owner/name@revision`.
-        path: Key, or path as sent, without leading slash. A folder ends with `/`; the root is empty.
-        query: Text after `?`; never shown, because presigned addresses have their signature there.
+        path: Key, or percent-encoded path, without leading slash. A folder ends with `/`; the root is empty.
+        query: Text after `?`; never shown, because a presigned address contains its signature there.
         login: `user:password`, never shown.
         region: Region in the host name of Amazon S3.
         version: Version of the object; empty for the newest.
@@ -96,12 +96,12 @@ class Address:
 
     @property
     def is_single_file(self) -> bool:
-        """True if the address is valid for this file only: it is signed for the file, or names an old version."""
+        """True if query or version belong to this file only: a signature for the file, or a version of it."""
         return bool(self.query or self.version) and not self._signs_all
 
     @property
     def _signs_all(self) -> bool:
-        """True for an Azure shared access signature of a container, folder or account."""
+        """True if the query is an Azure shared access signature for a container, folder or account."""
         given = parse_qs(self.query)
         return "sig" in given and "sv" in given and (given.get("sr", [""])[0] in ("c", "d") or "srt" in given)
 
@@ -158,7 +158,7 @@ class Address:
         return f"{self.scheme}://{login}{self.url.partition('://')[2]}"
 
     def with_login_of(self, other: Address) -> Address:
-        """Return the address with the login, or the account-wide signature, of another address on the same server."""
+        """Return this address with the login (or signature for all files) of `other`, if that is on the same server."""
         if (self.scheme, self.place) != (other.scheme, other.place):
             return self
         return replace(self, login=other.login, query=other.query if other._signs_all else self.query)
@@ -242,7 +242,7 @@ def is_viewer_link(text: str) -> bool:
 
 
 def _bucket_address(scheme: str, rest: str) -> Address:
-    """Return the address of `bucket/key`; the key is everything after the bucket, not decoded, except for a version."""
+    """Return the address of `bucket/key[?versionId=…]`. The key is used as written, without percent-decoding."""
     if rest.lower().startswith("arn:"):
         return _arn_address(rest)
     version = re.search(_VERSION, rest) if scheme == "s3" else None
@@ -258,7 +258,7 @@ def _arn_address(text: str) -> Address:
     if found is None:
         raise UsageError("invalid Amazon Resource Name; expected arn:aws:s3:::bucket/key")
     if found["rest"].startswith(("accesspoint", "outpost")) or found["service"] in ("s3-object-lambda", "s3-outposts"):
-        raise UsageError("access points are not supported: give the address of its bucket, s3://bucket/key")
+        raise UsageError("access points are not supported: give the address of the bucket, s3://bucket/key")
     if found["service"] != "s3" or found["region"] or found["account"]:
         raise UsageError("this Amazon Resource Name is not supported; expected arn:aws:s3:::bucket/key")
     return _bucket_address("s3", found["rest"])
@@ -298,7 +298,7 @@ def _web_address(body: str) -> Address:
     path = quote(parts.path.removeprefix("/"), safe=_KEPT)
     scheme = parts.scheme.lower()
     if scheme == "http" and host.endswith(_AZURE) and parts.query:
-        raise UsageError(f"a signature is sent over TLS only: use https://{host}")
+        raise UsageError(f"the signature of this address is sent over TLS only: use https://{host}")
     if version := re.match(_VERSION, parts.query):
         return Address(scheme, place, path, login=login, version=version[1])
     return Address(scheme, place, path, parts.query, login)
@@ -313,7 +313,7 @@ def _page_address(parts: SplitResult, host: str) -> Address | None:
     if of_hub and (found := re.fullmatch(_HUB_PAGE, parts.path)) is not None:
         return _in_repository(found["repo"], found["revision"], found["path"])
     if host == "storage.cloud.google.com":
-        # For browsers with a login; programs use the store itself.
+        # Addresses for browsers with a login; programs use the bucket.
         bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
         return _bucket_address("gs", f"{bucket}/{key}")
     return None

@@ -1,4 +1,4 @@
-"""A remote file: reads from the cache or by range requests, the readers that wait for these, and their transfer."""
+"""A remote file: reads from the cache or by range requests; queue, transfer and cancellation of these requests."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ _ASK = 0.05
 """Seconds between checks for cancellation."""
 
 ENOUGH = 256 << 10
-"""Received bytes of a failed attempt that count as progress; attempts with progress are not limited."""
+"""A failed attempt that received this many bytes made progress. Attempts with progress are not limited."""
 
 ENOUGH_SHARE = 8
-"""Received bytes also count as progress if they are at least this fraction (1/n) of the missing bytes."""
+"""A failed attempt also made progress if it received this fraction (1/n) of the missing bytes."""
 
 SLOW_RATE = 1024
-"""Bytes per second below which a server is slow."""
+"""Bytes per second; a server that sends fewer for `SLOW_SECONDS` is slow."""
 
 SLOW_SECONDS = 30
 
@@ -86,10 +86,10 @@ class RangeRequest:
     Attributes:
         began: Whether a thread fetches it.
         kept: Whether it continues without waiting readers (prefetch); its bytes can be read while they arrive.
-        received: Bytes so far, from the start of the range, or of the file if `whole`; for the thread that fetches.
+        received: Bytes so far, from the start of the range, or of the file if `whole`. Only for the fetching thread.
         pin: Identity of the file, as soon as a response has it.
         location: Target of the last redirect.
-        reserved: Bytes of this attempt that count against the limit; `came` of them have arrived.
+        reserved: Bytes of this attempt that count towards `limit_fetch`; `came` of them have arrived.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class RangeRequest:
                 return
 
     def part(self, start: int, stop: int) -> tuple[int, bytes]:
-        """Return received bytes that include `[start, stop)`, and their offset; call `wait` first."""
+        """Return an offset and the bytes received from there, which include `[start, stop)`; call `wait` first."""
         with self._lock:
             if self._done:
                 return self.start, self.data
@@ -162,7 +162,6 @@ class RangeRequest:
             self._changed.notify_all()
 
     def finish(self, data: bytes = b"", error: BaseException | None = None) -> None:
-        """Store the result and wake the readers."""
         with self._lock:
             self.data, self.error, self._done = data, error, True
             self._readable = bytearray()
@@ -175,7 +174,6 @@ class RangeRequest:
     # --- cancellation --------------------------------------------------------------------------------------
 
     def cancel(self) -> None:
-        """Cancel the request and its transfer."""
         with self._lock:
             self._off.set()
             # Under the lock, or the connection might already be used by another request.
@@ -191,11 +189,11 @@ class RangeRequest:
             raise RequestCancelled
 
     def set_connection(self, connection: HttpConnection) -> None:
-        """Set the connection to shut down on cancellation; raise `RequestCancelled` if that happened already."""
+        """Set the connection that `cancel` shuts down; raise `RequestCancelled` if the request is already cancelled."""
         self._set_end(partial(shut_down, connection))
 
     def set_reply(self, reply: Reply) -> None:
-        """Set the reply to abort on cancellation; raise `RequestCancelled` if that happened already."""
+        """Set the reply that `cancel` aborts; raise `RequestCancelled` if the request is already cancelled."""
         self._set_end(reply.abort)
 
     def clear_transfer(self) -> None:
@@ -310,7 +308,7 @@ class RemoteFile:
         return content
 
     def release_cache(self) -> None:
-        """Apply the cache limit to this file again, since thousands of files may be fetched whole in succession."""
+        """Let the cache drop the file. Before, it keeps files of servers without ranges, even above its limit."""
         self._connection.blocks.release(self._identity)
 
     def close(self) -> None:
@@ -459,7 +457,7 @@ class RemoteFile:
     def open(self, head: tuple[int, int] = (0, WHOLE_HEAD)) -> None:
         """Fetch the range `head`, whose response reports the file size.
 
-        If it has more than 1 MiB, it waits only for the first 64 KiB.
+        If this range has more than 1 MiB, `open` returns when its first 64 KiB have arrived.
         """
         with self._lock:
             if self._pin is not None:
@@ -552,7 +550,7 @@ class RemoteFile:
             remote.tape.add(replace(record, bytes=size, wait=answered - began, transfer=ended - answered))
 
     def _receive(self, request: RangeRequest, reply: Reply, body: Body) -> None:
-        """Read the body to its end, and check its length against the stated one."""
+        """Receive the body to its end, and check its length if the response declares it."""
         limit, shown, data = self.remote.options.whole_limit, self.address.shown, request.received
         expected = None if body.stop is None else body.stop - (0 if request.whole else request.start)
         since, recent = time.monotonic(), 0
@@ -595,7 +593,7 @@ class RemoteFile:
 
 
 def _failed(record: Request, error: Exception, *, cancelled: bool) -> Request:
-    # A cancelled transfer is no failure of the connection.
+    # Cancellation is not a failure of the connection.
     if cancelled or isinstance(error, RequestCancelled):
         return replace(record, error=CANCELLED)
     cause = error.error if isinstance(error, Broken) else error

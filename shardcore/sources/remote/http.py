@@ -1,4 +1,4 @@
-"""Range requests to web servers, with proxies, certificates and headers of the user. Retries are the caller's."""
+"""Range requests to web servers, with proxies, certificates and headers of the user. The caller must retry."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from shardcore.system import user_folder
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOVED_BACK = (401, 403, 404, 410)
-"""HTTP statuses that an expired redirect may cause."""
+"""HTTP statuses that the target of an expired redirect may return; then the original address is requested again."""
 
 
 class HttpTransport(Transport):
@@ -73,7 +73,6 @@ class HttpTransport(Transport):
         enable_callbacks(self._pool)
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Request a range, following redirects; the reply contains the final location."""
         self._sent.count = 0
         headers = {"Accept-Encoding": "identity", "User-Agent": "shardcore"} | asked.headers
         reply = self._follow(asked.address, asked.location or asked.address.url, headers)
@@ -122,7 +121,7 @@ class HttpTransport(Transport):
             if len(seen) > MOST_REDIRECTS:
                 raise RangeRefused(f"{address.shown} is redirected more than {MOST_REDIRECTS} times", status=raw.status)
             if _server(url) != home:
-                # Permanently: a redirect back could come from anyone.
+                # Not even after a redirect back to `home`, since another server chose it.
                 secret = {}
 
     def _send(self, address: Address, url: str, headers: dict[str, str]) -> urllib3.BaseHTTPResponse:
@@ -170,7 +169,7 @@ def trust_named(context: ssl.SSLContext) -> bool:
     for path, variable in named.items():
         try:
             context.load_verify_locations(cafile=path)
-        except OSError as error:  # that of TLS is one, too
+        except OSError as error:  # or ssl.SSLError
             text = f"{variable} names {short(path)}, which has no certificates or cannot be read"
             raise TlsFailed(text, remedy=Remedy.TRUST) from error
     return bool(named)
@@ -188,12 +187,12 @@ def web_context() -> dict[str, Any]:
 # --- headers of the user ---------------------------------------------------------------------------------
 
 MOST_BYTES = 1 << 20
-"""Maximum bytes of the file."""
+"""Maximum bytes of `headers.toml`."""
 
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _OURS = ("range", "if-match", "host", "accept-encoding", "content-length", "transfer-encoding", "connection")
-"""Headers that range requests depend on."""
+"""Headers that the user cannot set, because range requests depend on them."""
 
 
 def headers_file() -> Path:
@@ -247,7 +246,7 @@ def _checked(name: str) -> str:
 
 def _filled(name: str, value: object) -> str:
     if not isinstance(value, str):
-        raise UsageError(f'headers.toml: the value of {name} is a text, such as "Bearer ${{TOKEN}}"')
+        raise UsageError(f'headers.toml: the value of {name} must be a text, such as "Bearer ${{TOKEN}}"')
     for variable in _VARIABLE.findall(value):
         if variable not in os.environ:
             raise UsageError(f"headers.toml: the environment variable {variable} is not set")

@@ -9,16 +9,16 @@ from shardcore.errors import UsageError
 from shardcore.model.text import short
 
 CACHE_BYTES = 256 << 20
-"""Default bytes of the cache."""
+"""Default size of the cache in bytes."""
 
 WHOLE_LIMIT = 64 << 20
-"""Default maximum bytes of a file on a server without ranges."""
+"""Default maximum bytes of a file on a server that does not support range requests."""
 
 AMAZON = "Amazon S3"
-"""Name of the store without an endpoint."""
+"""Name in `RemoteOptions.trusted` of the store that is used if no endpoint is set."""
 
 ANY_STORE = "*"
-"""Every store, in `RemoteOptions.trusted`."""
+"""Element of `RemoteOptions.trusted` that means every store."""
 
 ADDRESSING = ("path", "virtual")
 
@@ -37,17 +37,17 @@ class RemoteOptions:
         access_key: Credentials instead of a profile, with `secret_key`.
         secret_key: See `access_key`.
         session_token: Part of temporary credentials.
-        trusted: Stores that files may refer to: endpoints, `AMAZON`, or `ANY_STORE`. Without it, a zones file in a
-            folder causes no request.
-        limit_requests: Maximum requests per open shard.
-        limit_fetch: Maximum bytes per open shard, and of a file without range requests.
+        trusted: Stores to which a file may refer: endpoints, `AMAZON`, or `ANY_STORE`. No request is sent to another
+            store that a file, such as the zones file of a folder, refers to.
+        limit_requests: Maximum number of requests per open shard.
+        limit_fetch: Maximum bytes fetched per open shard; also the maximum size of a file without range requests.
         cache_bytes: Maximum bytes in the cache.
         threads: Number of ranges fetched in parallel.
-        connect_timeout: Seconds to connect.
-        stall_timeout: Seconds for all headers of a response, and then for each piece of the body.
-        retries: Further attempts for a range.
-        patience: Seconds of failures after which all reads of an open shard fail.
-        give_up_slow: Abort if slower than 1 KB/s for 30 s; otherwise only a note in the request log.
+        connect_timeout: Maximum seconds to connect.
+        stall_timeout: Maximum seconds until all headers of a response have arrived, then for each piece of the body.
+        retries: Number of further attempts if fetching a range fails.
+        patience: Seconds of repeated failures after which all reads of an open shard fail.
+        give_up_slow: Whether to abort if slower than 1 KB/s for 30 s; otherwise the request log gets a note.
     """
 
     endpoint_url: str | None = None
@@ -84,11 +84,11 @@ class RemoteOptions:
 
     @property
     def has_s3_options(self) -> bool:
-        """True if an option is set that only applies to S3."""
+        """True if an option is set that applies to S3 only."""
         chosen = (self.profile, self.access_key, self.requester_pays, self.region, self.endpoint_url, self.addressing)
         return self.anonymous is not None or any(chosen)
 
     @property
     def whole_limit(self) -> int:
-        """Maximum bytes of a file on a server that only returns whole files."""
+        """Maximum bytes of a file on a server that does not support range requests."""
         return WHOLE_LIMIT if self.limit_fetch is None else self.limit_fetch

@@ -14,10 +14,9 @@ from shardcore.model.text import plural, size_text
 from shardcore.sources.base import PurposeAt, ReadPurpose
 
 CANCELLED = "cancelled"
-"""Error text of a cancelled request."""
 
 KEPT = 100_000
-"""Records kept; totals count all."""
+"""Maximum number of records in the log. The totals count all requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Request:
         status: HTTP status; 0 without a response.
         retry: Number of the attempt; 0 for the first.
         cached: Whether the bytes came from the cache, without a request.
-        error: Error message, or empty.
+        error: Error message; empty on success.
     """
 
     at: float
@@ -55,7 +54,7 @@ class Request:
     error: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields of a line in a log file."""
+        """Return the fields of the line for this request in a log file."""
         found = asdict(self)
         found["purpose"] = self.purpose.value
         for name in ("at", "wait", "transfer"):
@@ -65,7 +64,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class LogShare:
-    """Content of a request log from another process; `counts` include records that were dropped."""
+    """Content of a request log from another process. `counts` are requests, bytes, sent, hits and retries."""
 
     records: tuple[Request, ...]
     notes: tuple[str, ...]
@@ -107,7 +106,7 @@ class RequestLog:
 
     @property
     def records(self) -> tuple[Request, ...]:
-        """The last `KEPT` records."""
+        """The last records, at most `KEPT`."""
         with self._lock:
             return tuple(self._records)
 
@@ -147,7 +146,7 @@ class RequestLog:
                 self.retries += bool(record.retry)
 
     def share(self) -> LogShare:
-        """Return the content, to be merged into another log."""
+        """Return the content, for `merge` of another log."""
         with self._lock:
             counts = (self.requests, self.bytes, self.sent, self.hits, self.retries)
             return LogShare(tuple(self._records), tuple(self._notes), dict(self._sizes), counts)
@@ -175,12 +174,12 @@ class RequestLog:
             self._on_note(text)
 
     def learn_size(self, address: str, size: int) -> None:
-        """Set the size of a file that is read."""
+        """Set the size of a file that was read, for `full_size`."""
         with self._lock:
             self._sizes[address] = size
 
     def learn_purposes(self, address: str, at: PurposeAt) -> None:
-        """Set the function that returns the purpose of an offset in a file; updates earlier records of that file."""
+        """Set the function that returns the purpose of a read at an offset in a file; updates its earlier records."""
         with self._lock:
             self._purposes[address] = at
             # Called per shard of a data set: examining all records each time would be quadratic.
@@ -194,7 +193,7 @@ class RequestLog:
                     self._records[number - first] = replace(record, purpose=known)
 
     def purpose_of(self, address: str, start: int | None) -> ReadPurpose | None:
-        """Return the purpose of the byte at an offset; None if unknown."""
+        """Return the purpose of a read at an offset of a file; None if unknown."""
         with self._lock:
             at = self._purposes.get(address)
             return at(start) if at is not None and start is not None else None

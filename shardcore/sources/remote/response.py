@@ -46,16 +46,16 @@ PIECE = 1 << 16
 """Bytes per read of a body, with a check for cancellation after each."""
 
 ERROR_BYTES = 8192
-"""Bytes examined of the body of an error."""
+"""Maximum bytes read of the body of an error response."""
 
 ERROR_SECONDS = 5
-"""Seconds to wait for the body of an error."""
+"""Maximum seconds to wait for the body of an error response."""
 
 PIECE_SECONDS = 30
-"""Seconds for one read of a body, since the header of a chunk may be endless."""
+"""Maximum seconds for one read of a body, because the header of an HTTP chunk could be endless."""
 
 _ENDED = (HTTPError, OSError, ValueError, AttributeError, RuntimeError)
-"""Exceptions of a broken transfer. The last three: a transfer is cancelled by closing it under the reader."""
+"""Exceptions of a broken transfer. The last three occur if another thread closes it to cancel it."""
 
 _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,80})</Code>")
 _OVERLOADED = ("SlowDown", "ServiceUnavailable", "Throttling", "TooManyRequests")
@@ -64,7 +64,7 @@ _OVERLOADED = ("SlowDown", "ServiceUnavailable", "Throttling", "TooManyRequests"
 class Broken(Exception):
     """A transfer failed and may be retried after `after` seconds; without a retry, `error` is raised.
 
-    `advanced`: so many bytes arrived that the count of attempts starts again.
+    `advanced` is True if enough bytes arrived to start counting the attempts again.
     """
 
     def __init__(self, error: RemoteError, *, after: float = 0.0) -> None:
@@ -76,7 +76,7 @@ class Broken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RangeQuery:
-    """Range `[start, stop)` to request; `match` is a required strong ETag, `location` the last redirect, or empty."""
+    """Request for `[start, stop)`. `match`: ETag that the file must have; `location`: URL of the last redirect."""
 
     address: Address
     start: int
@@ -167,7 +167,7 @@ class Transport(ABC):
 
     @property
     def redirects(self) -> int:
-        """Number of additional requests of the last `get` or `page` in this thread."""
+        """Number of redirects that the last `get` or `page` in this thread followed."""
         return max(getattr(self._sent, "count", 0) - 1, 0)
 
     @abstractmethod
@@ -176,7 +176,7 @@ class Transport(ABC):
 
     @abstractmethod
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
-        """Return a page of the direct children of a folder; errors as in `get`, or `ListingRefused`."""
+        """Return up to `most` children of a folder; `token` is from the page before. May raise `ListingRefused`."""
 
     @abstractmethod
     def close(self) -> None:
@@ -239,13 +239,13 @@ HttpConnection = Any
 """A urllib3 connection of any kind."""
 
 MOST_XML = 8 << 20
-"""Maximum bytes of a parsed response; a full page of a listing has at most two thirds of it."""
+"""Maximum bytes of an XML response. The largest page of a listing has two thirds of that."""
 
 DEEPEST_XML = 16
-"""Maximum depth of such a response; S3 has 5."""
+"""Maximum nesting depth of an XML response. Responses of S3 have 5."""
 
 XML_SECONDS = 100
-"""Seconds for the whole response."""
+"""Maximum seconds until an XML response is complete."""
 
 _callback: ContextVar[Callable[[HttpConnection], None] | None] = ContextVar("callback", default=None)
 
@@ -323,7 +323,7 @@ class NotXml(Exception):
 
 
 def _xml_body(response: Any, amt: int = 1 << 16, decode_content: bool | None = None) -> Iterator[bytes]:
-    """Yield the whole body if it is XML that may be parsed; nothing for an error response with another body."""
+    """Yield the body if it is XML. If not, raise `NotXml`, or yield nothing for an error response."""
     set_deadline(response, XML_SECONDS)
     try:
         body = response.read(MOST_XML + 1, decode_content=decode_content)
@@ -340,7 +340,7 @@ def _xml_body(response: Any, amt: int = 1 << 16, decode_content: bool | None = N
 
 
 def _is_xml(body: bytes) -> bool:
-    """Return whether a body is XML as stores send it: not deeply nested, and without declarations, which may expand."""
+    """Return whether a body is XML that is safe to parse: not deeply nested, and no declarations, which may expand."""
     parser = expat.ParserCreate("utf-8")
     depth = 0
 
@@ -397,7 +397,7 @@ def _with_callbacks(pool_class: Any) -> Any:
 
         def urlopen(self, *arguments: Any, **options: Any) -> Any:
             response = super().urlopen(*arguments, **options)
-            # botocore reads this stream for whatever it parses; contents of objects are read otherwise.
+            # botocore reads this stream if it parses the response; the content of an object is read without it.
             response.stream = partial(_xml_body, response)
             return response
 
@@ -407,10 +407,10 @@ def _with_callbacks(pool_class: Any) -> Any:
 # --- validation ----------------------------------------------------------------------------------------
 
 MOST_WAIT = 20.0
-"""Maximum seconds of `Retry-After`."""
+"""Maximum seconds to wait if a response contains `Retry-After`."""
 
 NOT_IMPLEMENTED = 501
-"""HTTP status; retries do not help."""
+"""HTTP status for which a request is not retried."""
 
 _RANGE = re.compile(r"bytes (\d{1,20})-(\d{1,20})/(\d{1,20})", re.ASCII)
 _UNPACKED = ("", "identity", "aws-chunked")
@@ -544,7 +544,7 @@ def _changed(address: Address) -> SourceChanged:
 
 
 def packed(address: Address, encoding: str) -> RangeRefused:
-    text = f"{address.shown} is sent compressed (Content-Encoding: {encoding[:40]}); its ranges would be wrong"
+    text = f"{address.shown} is sent compressed (Content-Encoding: {encoding[:40]}): ranges of it cannot be read"
     return RangeRefused(text, remedy=Remedy.COPY)
 
 

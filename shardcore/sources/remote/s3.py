@@ -43,16 +43,16 @@ USUAL_REGION = "us-east-1"
 
 
 NO_RESPONSE = (refused.BotoCoreError, ResponseParserError, ValueError, LookupError, TypeError, AttributeError)
-"""Exceptions of botocore without a response, or with one that it cannot parse."""
+"""Exceptions that botocore raises if there is no response, or if it cannot parse the response."""
 
 
 ELSEWHERE = ("AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect")
-"""Error codes for a bucket at another endpoint."""
+"""Error codes of a store whose bucket is at another endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
-    """Resolved URL, user agent and signing context of a bucket; kept because botocore computes them slowly."""
+    """URL, user agent and signing context of a bucket; cached because botocore needs long to compute them."""
 
     url: str
     agent: str
@@ -84,10 +84,10 @@ def _descriptions() -> Any:
 
 
 class S3Transport(Transport):
-    """Sends requests to one store, with one client for all threads.
+    """Sends requests to one store, with one botocore client for all threads.
 
-    Retries of botocore are off, so that every request is logged. Redirects to another region are followed without
-    listing or locating the bucket.
+    Retries of botocore are off, so that every request is logged. Redirects to another region are followed, without
+    requests to list or locate the bucket.
 
     Raises:
         CredentialsRefused: The profile does not exist, or its credentials cannot be read.
@@ -278,7 +278,7 @@ def broken_error(error: Exception, address: Address, *, writing: bool = False) -
 
 
 def _without_answer(error: Exception, where: str) -> RemoteError:
-    """Convert an exception raised before sending; texts of botocore are left out, since they may contain secrets."""
+    """Convert an exception that botocore raised before sending. Its text is omitted, since it may contain secrets."""
     name = type(error).__name__
     words = ("Credential", "Token", "Profile", "SSO", "Config", "Assume", "Metadata", "Unauthorized", "Auth")
     if any(word in name for word in words):

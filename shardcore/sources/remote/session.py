@@ -1,4 +1,4 @@
-"""Session of one open shard: limits and retries. Connections that sessions share, with their threads and cache."""
+"""Session of one open shard: limits and retries. Connections shared by sessions: client, threads and cache."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from shardcore.sources.remote.response import Broken, Transport
 T = TypeVar("T")
 
 FIRST_PAUSE = 0.2
-"""Seconds before the first retry; doubled for each further one."""
+"""Seconds before the first retry; doubled for each further retry, up to `LONGEST_PAUSE`."""
 
 LONGEST_PAUSE = 5.0
 
 LOST_FOR = 3.0
-"""Seconds during which no request is sent to a lost source."""
+"""Seconds without requests after all attempts have failed."""
 
 STEADY = 16
-"""Successes in a row after which the limit of a host rises by one request."""
+"""Number of successful requests in a row after which one more parallel request to the host is allowed."""
 
 _ASK = 0.05
 """Seconds between checks for cancellation."""
@@ -45,7 +45,7 @@ _ASK = 0.05
 
 
 class Workers:
-    """Runs jobs by priority on up to `most` threads. Threads end when no jobs are left, so they need no stopping."""
+    """Runs jobs by priority on up to `most` threads. Threads end when no job is left, so there is no method `stop`."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -76,7 +76,7 @@ class Workers:
 class RequestGate:
     """Limit on parallel requests to one host. Thread-safe.
 
-    An overload response halves the limit, only once for requests sent together; `STEADY` successes in a row add one.
+    Overload halves the limit, only once for requests that run together. `STEADY` successes in a row raise it by one.
     """
 
     def __init__(self, most: int) -> None:
@@ -90,7 +90,7 @@ class RequestGate:
 
     @contextmanager
     def passed(self, check: Callable[[], object]) -> Iterator[Callable[[], None]]:
-        """Wait for a free slot, calling `check` meanwhile. Call the yielded function if the host is overloaded."""
+        """Wait until a request may be sent, calling `check` meanwhile. Yields a function to call on overload."""
         with self._changed:
             while self._under_way >= self._limit:
                 self._changed.wait(_ASK)
@@ -120,10 +120,10 @@ class RequestGate:
 
 
 class BlockCache:
-    """Fetched ranges by identity of their file; the least recently used are dropped first. Thread-safe.
+    """Cache of fetched ranges, by identity of their file. The least recently used are dropped first. Thread-safe.
 
-    Blocks have the length that was fetched: fixed blocks would fetch more than the request budgets of the formats
-    allow. Blocks of one file do not overlap.
+    A block is a fetched range: blocks of a fixed length would cause more or larger requests. Blocks of one file do not
+    overlap.
     """
 
     def __init__(self, limit: int) -> None:
@@ -151,7 +151,7 @@ class BlockCache:
             return found
 
     def put(self, identity: str, start: int, data: bytes, *, hold: bool = False) -> None:
-        """Add bytes of a file, except those already cached. With `hold`, the limit ignores the file until `release`."""
+        """Add bytes of a file, except those already cached. With `hold`, the file is not dropped before `release`."""
         with self._lock:
             if hold:
                 self._held.add(identity)
@@ -183,7 +183,7 @@ class BlockCache:
 
 
 _Key = tuple[str, str, str, RemoteOptions]
-"""Scheme, server, region, and the options that matter to a connection; its `repr` contains no credentials."""
+"""Scheme, server, region, and the options that a connection depends on. Its `repr` contains no credentials."""
 
 
 class Connection:
@@ -207,7 +207,7 @@ class Connection:
 
 
 class ConnectionPool:
-    """Connections in use. Each is created once, under a lock, and closed when no shard uses it any more."""
+    """Connections in use. Each is created once, and closed when no open shard uses it any more. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -250,12 +250,11 @@ class ConnectionPool:
 
 
 CONNECTIONS = ConnectionPool()
-"""Connections of this process."""
 
 
 def _key(address: Address, options: RemoteOptions) -> _Key:
     if address.in_store:
-        # Trust, limits and retries are those of a session.
+        # Trust, limits and retries belong to the session.
         none = replace(options, trusted=frozenset(), limit_requests=None, limit_fetch=None)
         shared = replace(none, retries=0, patience=0.0, give_up_slow=False)
         return address.scheme, "", address.region, shared
@@ -273,7 +272,7 @@ def _key(address: Address, options: RemoteOptions) -> _Key:
 
 
 class RemoteSession:
-    """State shared by all files of one open shard. Thread-safe."""
+    """Connections, limits and failures of one open shard, shared by all its files. Thread-safe."""
 
     def __init__(self, options: RemoteOptions, tape: RequestLog | None = None) -> None:
         self.options = options
@@ -297,7 +296,7 @@ class RemoteSession:
             if found is None:
                 found, pool_key = CONNECTIONS.acquire(address, self.options)
                 self._connections[key] = found
-                # Also for folders that are never closed.
+                # A finalizer, since some folders are never closed.
                 self._ends.append(weakref.finalize(self, CONNECTIONS.release, pool_key))
             return found
 
@@ -335,12 +334,12 @@ class RemoteSession:
         with self._lock:
             if limit is not None and self._asked_bytes + size > limit:
                 more = self._asked_bytes + size - limit
-                text = f"the limit is {plural(limit, 'byte')} fetched; {more:,} more are needed"
+                text = f"at most {plural(limit, 'byte')} may be fetched; {more:,} more are needed"
                 raise BudgetSpent(text, remedy=Remedy.LIMIT_FETCH)
             self._asked_bytes += size
 
     def settle(self, size: int, requests: int = 0) -> None:
-        """Correct the counters after a request: by received minus reserved bytes, and by additional requests."""
+        """Correct the counters after a request: `size`: received minus reserved bytes; `requests`: redirects."""
         with self._lock:
             self._asked += requests
             self._asked_bytes += size
@@ -348,7 +347,7 @@ class RemoteSession:
     # --- failures and retries ------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise the error of a lost source, or `LargeRead` if the context allows no requests."""
+        """Raise the error given to `mark_lost`, or `LargeRead` if this context allows no requests (`at_most`)."""
         if most() == 0:
             raise LargeRead("this needs a request to another machine")
         with self._lock:
@@ -359,13 +358,13 @@ class RemoteSession:
             raise lost.again()
 
     def mark_lost(self, error: RemoteError) -> None:
-        """Mark the source as lost: all reads fail immediately for `LOST_FOR` seconds."""
+        """Let all reads fail with this error for `LOST_FOR` seconds, without a request."""
         with self._lock:
             self._lost = self._lost or error
             self._lost_until = time.monotonic() + LOST_FOR
 
     def mark_healthy(self) -> None:
-        """Restart the time limit for repeated failures, after a complete response."""
+        """End a series of failures, after a complete response: `patience` counts from the next failure."""
         if self._trouble is not None:
             with self._lock:
                 self._trouble = None
@@ -394,7 +393,7 @@ class RemoteSession:
             else:
                 self.mark_healthy()
                 return found
-        raise AssertionError("there is an end to pauses")
+        raise AssertionError("unreachable: the number of pauses is limited")
 
     def pauses(self) -> Iterator[float]:
         pause = FIRST_PAUSE

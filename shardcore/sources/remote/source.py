@@ -35,7 +35,7 @@ from shardcore.sources.remote.session import RemoteSession
 
 
 class FolderListing:
-    """Names in one folder; each page is requested once, with the token of the page before. Thread-safe."""
+    """Cached listing of a folder. Each page is requested once, with the token of the page before. Thread-safe."""
 
     def __init__(self, request: Callable[[str], tuple[list[Entry], str]]) -> None:
         self._request = request
@@ -101,7 +101,7 @@ class OpenedFiles:
         return file
 
     def check_absent(self, address: Address) -> None:
-        """Raise the same error again if an address was not found before."""
+        """Raise the same error again if an earlier request did not find the address."""
         with self._lock:
             absent = self._absent.get(address)
         if absent is not None:
@@ -124,7 +124,7 @@ class OpenedFiles:
 
 
 class RemoteSource(Source):
-    """A remote file, read by ranges. If it is the opened file itself (`root`), closing it closes all files."""
+    """A remote file, read by ranges. If the user opened it (`root`), closing it closes all files of the shard."""
 
     near = False
 
@@ -147,7 +147,6 @@ class RemoteSource(Source):
 
     @property
     def content_tag(self) -> str:
-        """Size and ETag, if the ETag is a hash of the content."""
         return self._file.pin.content_tag
 
     @property
@@ -188,7 +187,7 @@ class RemoteSource(Source):
 
 
 class RemoteFolder(Folder):
-    """A prefix of a bucket, or a path on a web server, which cannot be listed."""
+    """A prefix of a bucket, or a path on a web server. Web servers cannot be listed."""
 
     lists_cheaply = False
 
@@ -308,7 +307,7 @@ def open_remote(
 ) -> RemoteSource | RemoteFolder:
     """Open the file at an address, or the folder if it ends with `/` or there is no such file.
 
-    Web addresses of stores are read over HTTP, but over S3 if they are folders or options for S3 are set.
+    A web address of a store is read over HTTP; if it is a folder, or if options for S3 are set, over S3.
     """
     in_store = address.store
     if in_store is not None and (options.has_s3_options or address.is_folder):
@@ -330,7 +329,7 @@ def _folder_exists(opened: OpenedFiles, address: Address) -> bool:
     folder = RemoteFolder(opened, address)
     try:
         for mark in opened.marks:
-            # Not as a sibling: a note about a forbidden sibling would confuse.
+            # Not as a sibling, so that no note is added if access is denied.
             with suppress(NoSuchObject, Forbidden):
                 opened.file(address.inside(mark), sibling=False)
                 return True

@@ -32,12 +32,12 @@ from shardcore.sources.remote.s3 import NO_RESPONSE, S3Transport, broken_error, 
 from shardcore.sources.remote.session import RemoteSession
 
 PART = 16 << 20
-"""Bytes per part; smaller files are sent in one request."""
+"""Minimum bytes per part of a multipart upload. Files up to this size are sent in one request."""
 
 MOST_PARTS = 10_000
 
 AT_ONCE = 8
-"""Number of parallel requests; the bytes of each are in memory."""
+"""Default number of parallel requests. The bytes of each request are in memory."""
 
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 _ASK = 0.05
@@ -64,7 +64,7 @@ class Upload:
         self.jobs = jobs
 
     def check_free(self, address: Address) -> None:
-        """Raise `UsageError` before the upload if the object exists and must not be replaced."""
+        """Raise `UsageError` if the object exists, unless `force`; called before the upload."""
         if self._force:
             return
         try:
@@ -77,7 +77,7 @@ class Upload:
         raise _exists(address)
 
     def send(self, path: Path, address: Address, progress: Progress = no_progress) -> None:
-        """Send one file, which appears when it is complete. UsageError if the object exists, unless `force`."""
+        """Send one file; its object appears when all is sent. UsageError if the object exists, unless `force`."""
         with reported_as(f"cannot send {address.shown}"):
             size = path.stat().st_size
             if size <= PART:
@@ -87,7 +87,7 @@ class Upload:
                 self._send_parts(path, size, address, progress)
 
     def stop(self) -> None:
-        """Shut down running transfers, so that waiting threads check for cancellation."""
+        """Shut down running transfers, so that the threads waiting for them check for cancellation."""
         with self._lock:
             for connections in self._sending:
                 for connection in connections:
