@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 FEW_ROWS = 10_000
-"""Maximum rows listed without loading the index first."""
+"""Maximum `--limit` for which rows are listed without loading the index first."""
 
 
 @opens
@@ -230,7 +230,7 @@ def _extracted(
 
 
 def _print_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int, bool]:
-    """Print a line per file; return the number of files, the number of failures, and whether the source was lost."""
+    """Print a line per file; return the number of files, that of failures, and whether the source became unreadable."""
     failed, number = 0, -1
     like: Counter[Remedy] = Counter()
     try:
@@ -290,7 +290,7 @@ def _pieces(
 
 
 def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> None:
-    """Refuse a range that begins after the end of the object; a range that ends after it is shortened."""
+    """Raise UsageError if a range begins after the end of the object; a range that only ends after it is shortened."""
     if window is not None and 0 <= size < window[0]:
         raise UsageError(f"--range begins at {window[0]}; {short(ref.key)} has {size} bytes")
 

@@ -42,7 +42,7 @@ LANGUAGE_SAMPLE = 4096
 """Number of characters from which the language is guessed if the file name does not determine it."""
 
 _SURE = 0.3
-"""Minimum rank of a Pygments guess."""
+"""Minimum confidence (0 to 1) of a guess of the language by Pygments."""
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -219,7 +219,7 @@ def text_content(data: bytes, size: int, name: str) -> TextContent | None:
 
 
 def table_of_columns(columns: Mapping[str, NDArray[Any]], count: int) -> TableContent:
-    """Return the first rows of a table of `count` columns (bcolz); arrays in cells are written as by NumPy."""
+    """Return the first rows of a table (bcolz) of `count` columns, some of which may be unreadable."""
     texts = [[str(item) for item in values] for values in columns.values()]
     rows = [tuple(columns), *zip_longest(*texts, fillvalue="")]
     target = io.StringIO()
@@ -234,7 +234,7 @@ def table_of_columns(columns: Mapping[str, NDArray[Any]], count: int) -> TableCo
 
 
 def encoding_of(data: bytes, *, complete: bool) -> str | None:
-    """Return the encoding of a text; None for other bytes. Unless `complete`, the last character may be incomplete."""
+    """Return the encoding of a text; None for other bytes. If not `complete`, the last character may be cut."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
