@@ -142,7 +142,7 @@ class Opening:
         return shard
 
     def open_rest(self, uri: str, *, whole: bool = False) -> Shard:
-        """Open a shard, or the readable part of a damaged one. With `whole`, try to fetch a remote file by one request."""
+        """Open a shard, or the readable part of a damaged one. With `whole`, try to fetch a remote file in one go."""
         try:
             with opening_whole(whole):
                 return self.open(uri)

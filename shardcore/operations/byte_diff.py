@@ -129,7 +129,7 @@ class ByteDiff:
         return stored_bytes(self.sources[side], starts[begins], stops[ends]).data
 
     def next_run(self, cell: int, *, back: bool = False, progress: Progress = no_progress) -> DiffRun | None:
-        """Return the run at the first difference at or after a cell, or None; with `back`, at the last one before it."""
+        """Return the run at the first difference at or after a cell, or None; with `back`, at the last before it."""
         # The next difference is often close, so the step grows from a small one.
         step, most, edge = 1 << 10, max(PIECE // self.width, 1), -(-cell // self.width) if back else cell // self.width
         while edge > 0 if back else edge < self.rows:
@@ -177,7 +177,7 @@ class ByteDiff:
         return int((self.segments.first, self.segments.second)[side][segment, 1])
 
     def overview(self, buckets: int, progress: Progress = no_progress) -> tuple[I64, I64, int]:
-        """Return the numbers of differing bytes in `buckets` equal parts of each file, and that of runs; reads both files."""
+        """Return counts of differing bytes in `buckets` equal parts of each file, and of runs; reads both files."""
         counts, runs, last = np.zeros((2, buckets), np.int64), 0, np.zeros(0, np.int64)
         sizes = [max(source.size, 1) for source in self.sources]
         step = max(PIECE // self.width, 1)
@@ -217,7 +217,7 @@ def byte_diff(
 def _object_spans(
     found: ShardDiff, shards: tuple[Shard, Shard], members: tuple[str, str], sources: Sequence[Source]
 ) -> tuple[list[I64], list[I64]]:
-    """Return the ascending, disjoint ranges of the objects of each file, and the numbers of these objects in `found`."""
+    """Return the ascending, disjoint ranges of the objects per file, and the numbers of these objects in `found`."""
     rows = found.first, found.second
     # Across formats an object may be matched twice; only its first match is used.
     wanted = np.ones(len(found.kinds), np.bool_)

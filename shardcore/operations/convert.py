@@ -687,7 +687,7 @@ class _Source:
         return InputItem(key, content, label, name, parts, facts, was=old, recorded=recorded)
 
     def _sized(self, content: Content) -> tuple[Content, dict[str, Any]]:
-        """Return a content to write, and manifest metadata: if contents are joined, its size, which is set by reading."""
+        """Return a content to write, and manifest metadata: its size, set when it is read, if contents are joined."""
         if not self._joined:
             return content, {}
         sized: dict[str, Any] = {"size": 0}
@@ -706,7 +706,7 @@ class _Source:
         return {part: source.content(part) for part in source.record.names if part and part in self._writes.parts}
 
     def _array_file(self, record: ObjectRecord, name: str, content: Content) -> tuple[Content, dict[str, Any]]:
-        """Return content and metadata. An array named `*.npy` becomes a .npy file if the target format has no arrays."""
+        """Return content and metadata; an array named `*.npy` becomes a .npy file if the target has no arrays."""
         head = record.head
         if not head or not name.lower().endswith(NPY) or "dtype" in self._facts:
             return content, record.facts

@@ -132,7 +132,10 @@ def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) ->
 
 
 def columns_at(objects: Objects, rows: I64, *, sizes: bool) -> Iterator[tuple[I64, ObjectColumns]]:
-    """Yield, in blocks, indices into `rows` and the columns of those rows. Any order of `rows`; negative ones skipped."""
+    """Yield, in blocks, indices into `rows` and the columns of those rows; negative rows are skipped.
+
+    The rows need not be sorted.
+    """
     order = np.argsort(rows, kind="stable")
     order = order[rows[order] >= 0]
     for at in range(0, len(order), ROWS):
