@@ -45,7 +45,7 @@ FILES_AT_ONCE = 1 << 8
 
 
 def unreadable_states(deleted: bool) -> tuple[State, ...]:
-    """Return the states of rows without a readable content, which `ls` lists only with `--all`."""
+    """Return the states of rows without readable content (tombstoned rows are readable if `deleted`)."""
     return (State.UNUSED, State.DELETED) if deleted else (State.UNUSED, State.DELETED, State.TOMBSTONED)
 
 

@@ -155,7 +155,7 @@ class Opening:
 
 
 def target_of(out: str, how: Opening, *, force: bool) -> AbstractContextManager[OutputTarget]:
-    """Return where a command writes: a local path, or an address, for which the object store is checked first."""
+    """Return the target of a command's output: a local path, or an address, whose object store is checked first."""
     if not is_address(out):
         return nullcontext(OutputTarget(out))
     from shardcore.cli.output_targets import remote_target
@@ -285,7 +285,7 @@ SOURCE = "source_"
 def _format_flags(
     purpose: OptionPurpose, beside: Container[str] = (), formats: Iterable[Format] | None = None
 ) -> dict[str, tuple[Any, Any]]:
-    """Return annotation and default per option of the formats for one purpose; for names in `beside`, with a prefix."""
+    """Return annotation and default of the formats' options for a purpose, by name; names in `beside` get a prefix."""
     users: dict[str, list[str]] = {}
     options: dict[str, Option] = {}
     for one in all_formats() if formats is None else formats:
@@ -523,7 +523,7 @@ _IN_MEMORY = 64 << 20
 
 @contextmanager
 def _standard_input(names: Sequence[str]) -> Iterator[Source | None]:
-    """Yield a copy of standard input if a shard is `-`, else None. Shards are not read in order, as a pipe would be."""
+    """Yield a copy of standard input if a shard is `-`, else None; a pipe cannot be read at any offset, a copy can."""
     if len(names) > 1:
         raise UsageError("standard input can be read only once: give - for one file")
     if not {*_SHARDS} & {*names}:

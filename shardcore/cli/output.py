@@ -139,7 +139,7 @@ WITHOUT_FLAG = {
 
 
 def with_advice(text: str, remedy: Remedy | None, options: Container[str] | None = None) -> str:
-    """Return a message with the advice for a remedy, if the command has the `options` that it names (None: all)."""
+    """Return a message with the advice for a remedy that fits the command; `options` are its options, None: any."""
     if remedy is None:
         return text
     advice = FLAGS[remedy]
@@ -322,7 +322,7 @@ def progress_bar(title: str) -> Iterator[Progress]:
 
 @dataclass(frozen=True, slots=True)
 class OutputTarget:
-    """Where a command writes its output.
+    """Target of a command's output: a local path, or a temporary folder whose files are uploaded.
 
     Attributes:
         path: Local path to write to.

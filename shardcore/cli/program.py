@@ -35,7 +35,7 @@ from shardcore.system import allow_many_files, ending_signals, single_blas_threa
 
 
 class FastConversion:
-    """Fast replacement for typer's `process_value`, which converts texts, choices, defaults and file paths slowly."""
+    """Fast replacement for typer's `process_value`, which it calls except for texts, choices, defaults and files."""
 
     def __init__(self, parameter: Any) -> None:
         self._parameter = parameter

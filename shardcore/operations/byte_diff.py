@@ -30,7 +30,7 @@ _HEAD = -1 << 62
 
 @dataclass(frozen=True)
 class AlignedRanges:
-    """Byte ranges `[start, stop)` that are shown side by side, int64 of shape `(n, 2)` per file; some are empty."""
+    """Pairs of byte ranges `[start, stop)` of two files: int64 of shape `(n, 2)` each; one range of a pair may be empty."""
 
     first: I64
     second: I64
@@ -58,6 +58,7 @@ class AlignedRows:
     """Consecutive rows of two files side by side.
 
     Attributes:
+        top: Number of the first row.
         offsets: Offset of the first byte of each row in each file, shape `(2, rows)`; -1 for a row without bytes.
         data: Bytes, shape `(2, rows, width)`.
         there: Mask of the cells that have a byte, same shape.

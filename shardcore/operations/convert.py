@@ -60,10 +60,10 @@ from shardcore.writing.temporary_names import inode_of
 from shardcore.writing.writer import Data, SameKeys, Sized, pieces_of
 
 MOST_KEPT = 512
-"""Maximum number of shards that stay open between checking keys and reading contents, and between plans."""
+"""Maximum number of shards of a data set for which all of them stay open after their keys were checked."""
 
 MOST_KEPT_BYTES = 256 << 20
-"""Maximum bytes of all shards that are kept open."""
+"""Maximum total size of these shards, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class SourceObject:
 
 
 class ConvertSource(ABC):
-    """Objects to convert.
+    """Source of the objects to convert: a shard, or a data set of shards or of files that are objects.
 
     Attributes:
         total: Number of objects; None if unknown.
@@ -227,7 +227,7 @@ def _in_turn(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> 
 
 
 def _batched(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> Iterator[SourceObject | InputBatch]:
-    """Yield objects in turn; small ones without metadata in batches."""
+    """Yield objects one by one, but small ones without metadata and parts in batches."""
     for run in small_runs(shard, rows, SMALL_FILE):
         if not isinstance(run, SmallObjects):
             yield from _in_turn(shard, run, request)

@@ -27,19 +27,19 @@ class Setting:
     """Description of one setting of an operation, from which its option and its field in a dialog are built.
 
     Attributes:
-        help: One sentence.
+        help: Text of the help, one sentence.
         placeholder: Name of the value in help, such as `FILE`; empty for a switch.
         flags: Names of the option, such as `--limit-bytes`; default: derived from the name of the setting.
-        positional: Whether it is an argument instead of an option.
+        positional: Whether it is a positional argument instead of an option.
         unit: Unit of a number; a number of `bytes` may be written as 1K, 1M, 1G.
         usual: Default in commands and dialogs; None if it is the default of the library.
         values: Values that a text may have; empty if there is no fixed choice.
         formats: Names of the formats that support the setting; empty for all formats.
         on: Value of the setting if its switch is set.
         forced: Name of a switch, such as `force`, that also determines this setting, and the value it sets.
-        file: Whether it is the path of a file to write.
-        listed: Whether it is a list of keys, which may also come from a file.
-        panel: Title of its group in help; empty: the first one.
+        file: Whether the value is the path of a file to write.
+        listed: Whether the value is a list of keys, which may also come from a file.
+        panel: Title of its group of options in the help; empty for the first group.
         label: Label in a dialog; for a switch, the text of its check box. Default: help for a switch, else the name.
     """
 
@@ -295,7 +295,7 @@ HARD_LINKS = Setting("Edit a file with several names (hard links): it changes un
 
 @dataclass(frozen=True, kw_only=True)
 class Audited:
-    """Edit of objects, with a line for the audit log."""
+    """Edit of objects that can append a line to an audit log."""
 
     keys: Iterable[Key] = setting((), KEYS)
     reason: str = setting("", TOMBSTONE.help_of("reason"), "TEXT")

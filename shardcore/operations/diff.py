@@ -1,4 +1,4 @@
-"""Comparison of two shards: header fields, and objects, matched by key, then by digest."""
+"""Comparison of two shards: of their header fields, and of their objects, which are matched by key, then by content."""
 
 from __future__ import annotations
 
@@ -51,10 +51,7 @@ def compare_contents(
     unread: dict[int, str],
     progress: Progress,
 ) -> None:
-    """Compare pairs by stored bytes if their codecs are equal, and by digest if compression may differ.
-
-    Sets `kinds` for the pairs that differ or cannot be read; `unread` gets the reasons of failed reads.
-    """
+    """Compare pairs by stored bytes or, if compression may differ, by digest; fill in `kinds` and `unread`."""
     a, b = a[numbers], b[numbers]
     raw = one.raw[a] & other.raw[b]
     stored = raw | _same_codec(one, other, a, b)
@@ -264,10 +261,10 @@ class ObjectDiff:
 
 @dataclass(frozen=True, slots=True)
 class MemberDiff:
-    """Result of comparing one shard of two data sets.
+    """Result of comparing the shard of one name in two data sets.
 
     Attributes:
-        name: Its name.
+        name: File name of the shard.
         change: Equal, changed, added, removed or unread.
         first: Its size in bytes in the first data set; None if that does not have it.
         second: Its size in bytes in the second data set; None if that does not have it.

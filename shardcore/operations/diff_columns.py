@@ -35,7 +35,7 @@ _REPEATED = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 class DiffKind(StrEnum):
-    """Result of comparing one object."""
+    """Difference of one object between two shards."""
 
     EQUAL = "equal"
     MOVED = "moved"
@@ -56,7 +56,9 @@ class DiffSide:
     """Objects of one compared shard; arrays have one entry per object.
 
     Attributes:
-        start: First stored byte; -1 if the object is not stored in one range.
+        row: Row number in `Objects`.
+        start: Offset of the first stored byte; -1 if the object is not stored in one range.
+        stop: Offset after the last stored byte; -1 likewise.
         size: Uncompressed bytes; -1 if unknown.
         codec: Index into `Objects.codecs`.
         member: Index into `DataSet.members`; zeros for a single shard.
@@ -132,10 +134,7 @@ def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) ->
 
 
 def columns_at(objects: Objects, rows: I64, *, sizes: bool) -> Iterator[tuple[I64, ObjectColumns]]:
-    """Yield, in blocks, indices into `rows` and the columns of those rows; negative rows are skipped.
-
-    The rows need not be sorted.
-    """
+    """Yield, in blocks, indices into `rows` (unsorted; negative rows are skipped) and the columns of those rows."""
     order = np.argsort(rows, kind="stable")
     order = order[rows[order] >= 0]
     for at in range(0, len(order), ROWS):

@@ -49,7 +49,7 @@ class EditResult:
         changed: Whether the file was changed.
         plan: Planned changes of a dry run, as `--dry-run --json` prints them: `size`, `new_size`, and `changes` with
             the first old and new bytes of each in hex.
-        undoes: For `undo`, the journal of the edit that was undone.
+        undoes: Journal of the edit that was undone, or would be by a dry run; None for other edits than `undo`.
         journal: The file with the old bytes; None if they are not kept.
         finished: Keys of an interrupted edit that was completed first; None if there was none.
         objects: Number of objects after the edit; None if that needs the index to be loaded.

@@ -53,7 +53,7 @@ _SET = "set"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Note:
-    """Note on a byte range; a bookmark if the text is empty. `created` is ISO 8601 with an offset, or empty."""
+    """Note on a byte range; a bookmark if the text is empty. `created` is ISO 8601 with a UTC offset, or empty."""
 
     span: Span
     text: str = ""

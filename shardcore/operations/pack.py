@@ -101,10 +101,10 @@ def pack(
         jobs: Threads that compress and hash; default: one per core, at most 8. The output does not depend on it.
         total: Number of objects, if known, for `progress`.
         progress: Called after every object.
-        verifying: Called instead during the verification.
+        verifying: Called instead of `progress` during the verification.
 
     Raises:
-        UsageError: A key, fact or option does not fit the format, a key is duplicate, or the target exists.
+        UsageError: A key, metadata value or option is invalid in the format, a key occurs twice, or the target exists.
         SourceError: An input cannot be read, or the target cannot be written.
     """
     found = format_of(format)

@@ -163,9 +163,9 @@ class Salvage:
         opens: Reason why the file cannot be opened; empty if it can.
         items: Results, in the order in which they were found.
         folder: Target folder; None for a dry run.
-        notes: Messages about the file.
+        notes: Messages about the file, such as bytes that belong to no object.
         left_out: Messages about objects or bytes left out because of a limit; `shardcore.allowing` raises limits.
-        unclaimed: Bytes that belong to no structure and may be uncompressed payloads.
+        unclaimed: Number of bytes that belong to no structure and may be uncompressed payloads.
         declared: Number of objects that the file declares; None if unknown.
     """
 
@@ -234,7 +234,7 @@ def salvage(
 
     Raises:
         UsageError: `where` is a folder, or no format recovers an object.
-        NotAShard: It is a file of another kind, which is recognised.
+        NotAShard: The file is recognised as one of another kind.
         SourceError: The bytes cannot be read, or a file cannot be written; `partial` has the results so far.
     """
     source = source_of(where, remote, tape)

@@ -33,9 +33,9 @@ _FORMATS = dict(zip(("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32"
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Pattern to search for; only bits that are set in `mask` are compared, and others are zero in `value`.
+    """Pattern to search for; only bits that are set in `mask` are compared, the other bits of `value` are zero.
 
-    `name` is the encoding of a number: `u32 little-endian`; empty if it is obvious.
+    `name` is the type of a number, such as `u32 little-endian`; empty for other patterns.
     """
 
     value: bytes
@@ -173,10 +173,10 @@ def _cell(value: int, mask: int) -> str:
 
 
 CHUNK = 4 * 1024 * 1024
-"""Bytes read at a time; bounds the time until a search can be cancelled."""
+"""Bytes read at a time; a search can be cancelled after each chunk."""
 
 MAX_HITS = 100_000
-"""Maximum hits listed; the others are counted."""
+"""Maximum number of hits that are listed; further hits are only counted."""
 
 MANY = 2048
 """Number of hits in one chunk above which comparing whole arrays is faster than finding the hits one by one."""
@@ -388,7 +388,7 @@ def _hits_beginning_in(source: Source, patterns: Sequence[Searched], at: int, st
 def _parts(
     source: Source, patterns: Sequence[Searched], progress: Progress, start: int, chunk: int, *, backward: bool = False
 ) -> Iterator[HitColumns]:
-    """Yield the hits per chunk: from `start` to the end, then from the beginning to `start`; or `backward`."""
+    """Yield the hits per chunk: from `start` to the end, then from the beginning; `backward` reverses the order."""
     total, done = source.size, 0
     parts = [range(start, total, chunk), range(0, start, chunk)]
     if backward:

@@ -331,8 +331,7 @@ class AnnotationsContent(GeometryContent):
 def declared_geometry(shard: Shard, ref: ObjectRef, beginning: Beginning, strict: bool) -> Content | None:
     """Return an object as a mesh (coarsest level), skeleton or annotations; None if the format declares no geometry.
 
-    At most `beginning.most` bytes of fragments are read. If the decoder is missing, `strict` raises an error; otherwise
-    the content has a note.
+    At most `beginning.most` bytes of fragments are read. A missing decoder is a note, with `strict` an error.
 
     Raises:
         FormatError: The content does not match the format, or is not complete.

@@ -1,4 +1,4 @@
-"""Text, and text that is JSON or a table."""
+"""Contents that are text: plain text, JSON and tables, and the detection of encoding and language."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _BINARY = (b"%PDF-",)
 
 @dataclass(frozen=True, slots=True)
 class TextContent(Content):
-    """Text.
+    """Text, with the offset of each line in the bytes.
 
     Attributes:
         text: The decoded text.

@@ -126,7 +126,7 @@ class Extracted:
         return cls(key, "", error=error.placed, part=part, remedy=error.remedy, row=row, last=lost)
 
     def line(self) -> dict[str, Any]:
-        """Return the JSON form of the manifest and the command line; empty values are omitted."""
+        """Return the JSON object that `extract --json` prints; empty values are omitted."""
         return {"key": self.key, "path": self.path, "size": self.size, "sha256": self.sha256} | self.more()
 
     def more(self) -> dict[str, str]:

@@ -64,7 +64,7 @@ def outer_kinds(objects: Objects) -> tuple[int, ...]:
 def taken_rows(
     objects: Objects, pieces: Iterable[Rows], options: ExtractOptions, kinds: tuple[int, ...] | None = None
 ) -> Iterator[Rows]:
-    """Yield the rows whose state and kind are selected, in pieces; `kinds` are codes, None for all kinds."""
+    """Yield the rows whose state and kind are selected, in blocks; `kinds` are codes, None for all kinds."""
     for rows in pieces:
         columns = objects.columns(rows)
         keep = in_states(columns.state, options.states)
@@ -202,7 +202,7 @@ def extract_each(
 def _adapting(shard: DataSet, fresh: bool) -> Iterator[EachPlanned | None]:
     """Yield a function that sets whether further shards are fetched whole or only their indexes; None if all are whole.
 
-    It is called with whether an object must be read: a resumed extraction finds the files of the first shards.
+    The function gets True if an object must be read. When an extraction is resumed, the first files exist already.
     """
     whole = shard.whole_member
 
