@@ -24,7 +24,7 @@ import pytest
 
 pytest.register_assert_rewrite("shardcore.testing")
 
-# Before anything imports Qt. Tests of a real display start the program in a process of its own.
+# Set before Qt is imported. Tests on an X server start the program in another process.
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ.pop("DISPLAY", None)
 os.environ.pop("WAYLAND_DISPLAY", None)
@@ -86,7 +86,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: not any(map(item.get_closest_marker, ("thorough", "display"))))
 
 
-# --- what is missing here: a reason to skip, or a failure where everything should be there ----------------
+# --- missing programs and packages: a reason to skip, or a failure with SHARDSCOPE_NO_SKIPS=1 --------------
 
 
 def _missing(item: pytest.Item) -> str | None:
@@ -266,11 +266,11 @@ _KEPT = re.compile(
 def _descriptors() -> dict[str, str]:
     """Return the names of the open files of this process by descriptor; empty on systems without `/proc`."""
     found: dict[str, str] = {}
-    # Before and after every test: no `Path` for each.
+    # This runs before and after every test, and `Path` is slow.
     if not os.path.isdir(DESCRIPTORS):  # noqa: PTH112
         return found
     for number in os.listdir(DESCRIPTORS):  # noqa: PTH208
-        with contextlib.suppress(OSError):  # the one through which they are listed is gone
+        with contextlib.suppress(OSError):  # the descriptor of the listing itself is already closed
             name = os.readlink(f"{DESCRIPTORS}/{number}")  # noqa: PTH115
             if not _KEPT.match(name):
                 found[number] = name
@@ -286,7 +286,7 @@ def closing() -> Callable[[], AbstractContextManager[None]]:
         before = _descriptors().items()
         yield
         if not _descriptors().items() <= before:
-            gc.collect()  # what hangs in a circle is closed late, but not leaked
+            gc.collect()  # files in reference cycles are closed only by the garbage collector
             left = lambda: [name for _, name in _descriptors().items() - before]  # noqa: E731
             _wait_for_end(left, "files still open")
 
@@ -307,7 +307,7 @@ def _no_descriptor_left(closing: Callable[[], AbstractContextManager[None]]) -> 
 def x_server(width: int, height: int) -> Iterator[dict[str, str]]:
     """Run an X server, and yield the environment variables of a process that uses it."""
     read, write = os.pipe()
-    # Without `-noreset` the server starts anew when its last client goes, and refuses those that come meanwhile.
+    # Without `-noreset` the server restarts after its last client exits, and refuses new clients meanwhile.
     screen = f"{width}x{height}x24"
     command = ["Xvfb", "-displayfd", str(write), "-screen", "0", screen, "-nolisten", "tcp", "-noreset"]
     with subprocess.Popen(command, pass_fds=(write,), stderr=subprocess.PIPE) as server:

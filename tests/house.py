@@ -26,7 +26,7 @@ def _statements(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def measure(text: str) -> Counter[str]:
-    """Return the numbers of code lines, statements and docstring lines of a module; a string alone is a docstring."""
+    """Return the numbers of code lines, statements and docstring lines; any string statement counts as a docstring."""
     lines, tree = text.split("\n"), ast.parse(text)
     docs, texts, statements = set[int](), set[int](), 0
     for node in _statements(tree):

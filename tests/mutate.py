@@ -168,7 +168,7 @@ class Judge:
         """Return the outcome of a mutant, and the test that caught it."""
         file = self._root / mutant[0]
         text = file.read_text(encoding="utf-8")
-        # As an argument, a folder would run all parameters, not the quick selection.
+        # The folders are passed as `testpaths`: given as arguments, all their parameter sets would run.
         folders = f"testpaths={' '.join(rooms(self._root, mutant[0]))}"
         while True:
             file.write_text(change, encoding="utf-8")

@@ -101,7 +101,7 @@ def ls(
             return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json, human=human) else 0
         # Rows of a large folder are printed while its files are opened.
         streamed = shard.source is None and shard.index_cost > SMALL_INDEX
-        # Whether a slot is unused or deleted (swh) needs the whole index.
+        # The whole index is needed to distinguish unused from deleted slots (swh).
         few = limit is not None and limit <= FEW_ROWS and not everything
         if not (streamed or shard.listed) and (json or not sizes_stated(shard)) and (not few or shard.source is None):
             with progress_bar("loading the index") as progress:
@@ -157,7 +157,7 @@ def get(
         elif len(refs) == 1 and part is None and window is None:
             from shardcore.operations.extraction import write_object
 
-            # A whole object of a remote file can be resumed.
+            # A whole object of a remote file is fetched so that an interrupted call can be resumed.
             write_object(shard, refs[0], output, force=force, limit=limit_bytes or None)
         else:
             write_whole(output, pieces, force=force)

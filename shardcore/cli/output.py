@@ -1,4 +1,4 @@
-"""Output of results: JSON for programs, text for people."""
+"""Output of commands: JSON for programs, text for people, messages on standard error, and a progress bar."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ def progress_bar(title: str) -> Iterator[Progress]:
         from rich.progress import Progress as Bar
 
         columns = (TextColumn(title), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
-        # Lines of results appear above the bar, unless they go elsewhere.
+        # Results that are printed on the same terminal appear above the bar.
         above = sys.stdout is not None and sys.stdout.isatty()
         bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=above)
         with lock:

@@ -30,7 +30,7 @@ _HEAD = -1 << 62
 
 @dataclass(frozen=True)
 class AlignedRanges:
-    """Pairs of byte ranges `[start, stop)` of two files: int64 of shape `(n, 2)` each; one range of a pair may be empty."""
+    """Pairs of byte ranges `[start, stop)` of two files, int64 of shape `(n, 2)` each; one of a pair may be empty."""
 
     first: I64
     second: I64

@@ -95,7 +95,7 @@ KEYS = Setting("Keys, in the text form of the format.", "KEY", listed=True)
 LIMIT = "Refuse decoded objects over N bytes (1K, 1M); 0: no limit."
 
 ANY_SIZE = 1 << 63
-"""Value that means no limit."""
+"""Limit in bytes that no object exceeds, for calls that require a limit."""
 
 AS_USUAL = ""
 """Value of `parts` for the parts that are separate files in the unsharded format (fragments of a mesh)."""

@@ -151,7 +151,7 @@ def _digest_or_none(side: DiffSide, place: int) -> str | None:
 
 
 Pairs = tuple[NDArray[np.uint8], I64, I64]
-"""Pairs of matched objects: kind of each pair, and indices of its objects in the first and the second shard."""
+"""Objects of two shards as arrays: kind of each pair, and indices of its objects in both; -1 for a missing object."""
 
 
 def across(

@@ -307,7 +307,7 @@ def _data_set_identity(shard: DataSet) -> ContentIdentity:
             digest.update(first.encode("utf-8", "surrogateescape"))
             _digest_ends(digest, _file_of(member))
     elif is_address(shard.uri):
-        # Without a listing no shard can be hashed.
+        # The address cannot be listed, so there is no first shard to hash: the address identifies the data set.
         digest.update(shard.uri.encode("utf-8", "surrogateescape"))
     return ContentIdentity(-1, digest.hexdigest())
 

@@ -134,7 +134,7 @@ class ArchiveContent(Content):
         return ListedPart(one.name, one.data if stored else one.start, one.stop, stored, in_tab=self.inner is not None)
 
     def member(self, name: str, read: Callable[[int, int], bytes], recognise: Recognise, limit: int) -> Content:
-        # Only the beginning of a compressed file was read.
+        # So far only the beginning of a large compressed file was read.
         found = self if self.complete or not 0 <= self.size <= WHOLE else replace(self, data=read(0, self.size))
         member = found.members[0] if len(found.members) == 1 and found.inner is not None and not name else None
         if member is None:

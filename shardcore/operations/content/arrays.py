@@ -319,7 +319,7 @@ class Tensor:
         return f"{self.stop - self.start:,}" if self.stop >= 0 else ""
 
     def as_text(self) -> tuple[str, ...]:
-        """Return name, type, shape and bytes."""
+        """Return name, type, shape and byte range, as printed by `show`."""
         place = range_text(self.start, self.stop) if self.stop >= 0 else f"{self.start:#x}, size unknown"
         return self.name, self.dtype, str(list(self.shape)), place
 

@@ -268,7 +268,7 @@ def extract_objects(
     try:
         where.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        # `Path.is_file` raises for names that are too long and without permission.
+        # `Path.is_file` would raise an error if the name is too long or permission is missing.
         what = "a file of that name exists" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
         raise SourceError(f"cannot create the folder {where}: {what}") from error
     extraction = _Extraction(shard, where, options, each_piece, delivery, planned=planned)
@@ -346,7 +346,7 @@ def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str,
     if options.parts == NO_PARTS:
         return content
     chosen = ref.parts if options.parts == ALL_PARTS else (options.parts,)
-    # A part without its own file name gets one from the content.
+    # A part without a file name gets that of the content with the name of the part appended.
     return content | {part: names.get(part, f"{names['']}.{part}") for part in chosen}
 
 

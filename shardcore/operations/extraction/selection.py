@@ -245,7 +245,7 @@ def _refs_of(shard: Shard, rows: Rows, asked: Extract, alone: bool) -> Iterator[
 
 
 def small_runs(shard: Shard, rows: Rows, most: int) -> Iterator[SmallObjects | Rows]:
-    """Yield all rows in order: small objects without metadata and parts as `SmallObjects` (local files only)."""
+    """Yield all rows in order: as `SmallObjects` if small and without metadata and parts (local files only)."""
     together = most >= 0 and shard.source is not None and shard.source.near
     for first in range(0, len(rows), AT_ONCE):
         few = rows[first : first + AT_ONCE]
