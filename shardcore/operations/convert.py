@@ -756,7 +756,7 @@ def _limited(
         most = budget.most if limit is None else limit
         # Duplicate contents are read for their digests, so they count as well.
         if most and max(total, (budget.read + budget.expanded) // 3) > most:
-            stored = f", for {plural(budget.stored, 'stored byte')}" if limit is None else ""
+            stored = f", the limit for {plural(budget.stored, 'stored byte')}" if limit is None else ""
             raise LimitExceeded(f"the contents exceed {plural(most, 'byte')} in total{stored}")
 
     def pieces(data: Data) -> Iterator[bytes]:

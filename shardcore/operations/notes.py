@@ -268,7 +268,7 @@ def _note_of(entry: Any) -> Note:
     if not all(isinstance(one, int) and not isinstance(one, bool) and one < 1 << 63 for one in (start, stop)):
         raise ValueError(f"{short(start)}..{short(stop)} is not a range of bytes")
     if not all(isinstance(one, str) and len(one) <= MOST_LETTERS for one in (text, created, source)):
-        raise ValueError("a text of a note is missing or too long")
+        raise ValueError(f"text, created and source of a note must be strings of at most {MOST_LETTERS:,} characters")
     return Note(Span(source, start, stop), text, created)
 
 

@@ -110,7 +110,7 @@ class _Parser:
 
     def whole(self) -> int:
         if not self.tokens:
-            raise GotoError("a number or a name is missing")
+            raise GotoError("the expression is empty: enter a number or a name")
         base = 0
         if self.peek() == "+":
             base = self.places.caret

@@ -341,7 +341,7 @@ def _format_of(search: _Search) -> str:
         worth[one.name] = sum(sizes)
     best = max(worth, key=lambda name: worth[name], default="")
     if not best or not worth[best]:
-        raise UsageError(f"{source.name}: no objects of any format found; give the format")
+        raise UsageError(f"{source.name}: no format recovers an object; give the format")
     return best
 
 
@@ -377,7 +377,7 @@ class _Saver:
         budget, limit = self._search.budget, self._search.limit
         if budget.left <= 0:
             self._over += 1
-            return saved(Condition.UNCHECKED, why="not read: total size limit exceeded")
+            return saved(Condition.UNCHECKED, why="not read: the objects before it reached the limit for all")
         condition = Condition.WHOLE if found.checked_by else Condition.UNCHECKED
         digest, size = hashlib.sha256(), 0
 

@@ -131,7 +131,7 @@ def parse_number(text: str) -> Pattern:
     """Return the bytes of a number with its type, such as `u32be:512` or `u8:0x10`; little-endian by default."""
     match = _NUMBER.fullmatch(text.strip())
     if match is None or (kind := match["kind"] + match["bits"]) not in _FORMATS:
-        raise UsageError(f"{text!r} is not a number with its type (supported: {', '.join(_FORMATS)})")
+        raise UsageError(f"{text!r} is not TYPE:NUMBER, such as u32be:512 (types: {', '.join(_FORMATS)})")
     value, order = match["value"], "big-endian" if match["order"] == "be" else "little-endian"
     try:
         number = float(value) if kind[0] == "f" else int(value.replace("_", ""), 0)

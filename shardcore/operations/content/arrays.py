@@ -122,7 +122,7 @@ class ArrayContent(ArrayValue, Content):
 
     def __getitem__(self, index: Any) -> Any:
         if not self.complete:
-            raise LimitExceeded(f"only {plural(len(self.data), 'byte')} of {self.size:,} were read")
+            raise LimitExceeded(f"only {plural(len(self.data), 'byte')} of {self.size:,} were read; all are needed")
         return self.array[index]
 
     @property
@@ -380,7 +380,7 @@ def safetensors_content(data: bytes, size: int) -> TensorsContent:
     """Return the tensors of a safetensors file; FormatError if they overlap or `data` ends within the header."""
     stop = LENGTH + int.from_bytes(data[:LENGTH], "little")
     if stop > len(data):
-        raise FormatError(f"safetensors header of {stop - LENGTH:,} bytes; {len(data):,} bytes were read")
+        raise FormatError(f"the safetensors header has {stop - LENGTH:,} bytes; only {len(data):,} bytes were read")
     header = parse_json(data[LENGTH:stop].rstrip(b" "), "the safetensors header")
     if not isinstance(header, dict):
         raise FormatError("invalid safetensors header: not a JSON object")
@@ -426,7 +426,7 @@ def tensor_content(tensor: Tensor, data: bytes) -> ArrayContent:
     """Return a tensor as an array, from its bytes `data`; raise Unsupported for an unknown type or a wrong size."""
     layout = tensor_layout(tensor)
     if layout is None:
-        raise Unsupported(f"{short(tensor.name)}: {short(tensor.dtype)} of this size is not supported")
+        raise Unsupported(f"{short(tensor.name)}: type {short(tensor.dtype)} is not supported with this size")
     stored, size = (RAW, -1) if layout.encoding == RAW else (tensor.dtype, len(data))
     if layout.encoding != RAW:
         # BF16 is the upper half of a 32-bit float.

@@ -167,13 +167,13 @@ class TableContent(TextContent):
         """
         if not self.complete:
             of = f" of {self.size:,}" if self.size >= 0 else ""
-            raise LimitExceeded(f"only {plural(len(self.data), 'byte')}{of} were read")
+            raise LimitExceeded(f"only {plural(len(self.data), 'byte')}{of} were read; the whole table is needed")
         arrow, csv = optional("pyarrow"), optional("pyarrow.csv")
         options = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
         try:
             return csv.read_csv(io.BytesIO(self.text.encode()), parse_options=options)
         except arrow.ArrowInvalid as error:
-            raise FormatError(f"not a table of equal rows: {error}") from error
+            raise FormatError(f"the rows do not form a table: {error}") from error
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the rows as a `pandas.DataFrame`; see `to_arrow`."""

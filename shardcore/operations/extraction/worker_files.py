@@ -48,7 +48,7 @@ def member_plan(shard: DataSet, name: str, progress: Progress, request: RowsRequ
     with shard.borrowed(name) as member:
         found = rows_of(member, request)
         if found.more:
-            raise LimitExceeded(f"more than {request.most:,} objects: extract this shard separately")
+            raise LimitExceeded(f"over {request.most:,} objects, the limit for workers: extract it without workers")
         planned = []
         for row in found.rows:
             if not asked.takes(None if row.ref is None else row.ref.key):
