@@ -39,7 +39,7 @@ def test_samples_are_what_the_script_makes(tmp_path: Path) -> None:
 
 
 def test_every_format_has_a_main_a_damaged_and_an_odd_sample() -> None:
-    """Each sample also has a description and three keys, each with a description."""
+    """Each format has one sample of each role; each sample has a description and three keys with descriptions."""
     roles: dict[str, list[Role]] = {}
     for sample in resource_paths.samples():
         roles.setdefault(sample.format, []).append(sample.role)

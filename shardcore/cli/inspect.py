@@ -64,7 +64,7 @@ _ROUTING = tuple(one.name for one in all_formats() if one.locate is not None)
 
 _INDENT = "    "
 _WIDE = 36
-"""Maximum characters of a value after which meanings are aligned in a column."""
+"""Maximum characters of a value that is padded, so that the meanings after the values form a column."""
 
 
 def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:

@@ -60,7 +60,7 @@ from shardcore.writing.temporary_names import inode_of
 from shardcore.writing.writer import Data, SameKeys, Sized, pieces_of
 
 MOST_KEPT = 512
-"""Maximum number of shards of a data set for which all of them stay open after their keys were checked."""
+"""Maximum number of shards of a data set that all stay open after their keys were checked; otherwise none does."""
 
 MOST_KEPT_BYTES = 256 << 20
 """Maximum total size of these shards, in bytes."""
@@ -526,7 +526,7 @@ class _Source:
         self._merged = self._renamed = self._revived = 0
 
     def decide(self, choice: KeyChoice, progress: Progress = no_progress) -> None:
-        """Choose the rule for keys; the default rule is `as-is` if all keys fit, else that of the format."""
+        """Choose the rule for keys; default: `as-is` if all keys are valid in the target format, else the rule of that."""
         self._choice = choice or KeyChoice.AS_IS
         # The manifest of an earlier conversion has the keys; in a format without keys, the rule applies to file names.
         if self._choice is not KeyChoice.AS_IS or self._earlier is not None or self._writes.keys is KeyRule.NONE:

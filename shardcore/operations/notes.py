@@ -1,6 +1,6 @@
 """Notes on byte ranges of a file, in a JSON file in the user's data folder or beside the file (`FILE.notes.json`).
 
-The name in the data folder depends on the content, so notes survive renames. A file beside the file takes precedence.
+The name in the data folder depends on the content, so notes survive renames. Notes beside a file take precedence.
 """
 
 from __future__ import annotations

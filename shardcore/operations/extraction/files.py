@@ -384,7 +384,7 @@ WRITERS = min(os.cpu_count() or 1, 4)
 
 
 _NO_SIZE = -1
-"""Size of an existing name that is not a regular file: a link, a pipe."""
+"""Size that stands for an existing name that is not a regular file, such as a link or a pipe."""
 
 
 class _Extraction(Target):
