@@ -526,7 +526,7 @@ class _Source:
         self._merged = self._renamed = self._revived = 0
 
     def decide(self, choice: KeyChoice, progress: Progress = no_progress) -> None:
-        """Choose the rule for keys; default: `as-is` if all keys are valid in the target format, else the rule of that."""
+        """Choose the rule for keys. Default: `as-is` if all keys are valid in the target format, else its own rule."""
         self._choice = choice or KeyChoice.AS_IS
         # The manifest of an earlier conversion has the keys; in a format without keys, the rule applies to file names.
         if self._choice is not KeyChoice.AS_IS or self._earlier is not None or self._writes.keys is KeyRule.NONE:
