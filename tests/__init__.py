@@ -1,1 +1,1 @@
-"""Tests: the tree mirrors the packages; `tests/data` holds the samples and how each was made."""
+"""Tests, in folders that mirror the packages; `tests/data` has sample files and the scripts that made them."""

@@ -1,7 +1,7 @@
-"""`python -m tests.calls [FILE] [--list]`: calls and modules of ours that the window runs for opening, a click, a sort.
+"""`python -m tests.calls [FILE] [--list]`: function calls when the window opens a file, is clicked, and sorts objects.
 
-Counted are Python functions on the GUI thread, from the action until no job is open, painting included.
-`--list` adds the calls of each module.
+Counts calls of Python functions of this project on the GUI thread, from the action until no job is running; painting
+is included. `--list` also prints the calls per module.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ ROOT = Path(__file__).parents[1]
 OURS = tuple(str(ROOT / name) for name in ("shardcore", "app/shardscope"))
 SAMPLE = ROOT / "resources/samples/swh/small.shard"
 CLICKS = ((3, 1), (5, 3), (9, 5))
-"""Columns and rows of the bytes, roughly: a click into any byte will do."""
+"""Approximate columns and rows of the bytes that are clicked."""
 
 
 class CallCount:
-    """Calls of our functions during an action, by module and function."""
+    """Number of calls of this project's functions during an action, per module and function."""
 
     def __init__(self, action: Callable[[], object]) -> None:
         self.calls: Counter[tuple[str, str]] = Counter()
@@ -47,7 +47,6 @@ class CallCount:
 
     @property
     def modules(self) -> Counter[str]:
-        """Calls of each module."""
         found: Counter[str] = Counter()
         for (file, _), number in self.calls.items():
             found[file] += number
@@ -55,7 +54,7 @@ class CallCount:
 
 
 def measure(user: WindowUser, path: Path) -> dict[str, CallCount]:
-    """Open a file in a window in which it was open before, click into its bytes, and sort its objects."""
+    """Count the calls of opening a file for the second time, of clicks on its bytes, and of sorting its objects."""
 
     def rested(action: Callable[[], object]) -> CallCount:
         return CallCount(lambda: (action(), user.rest()))
@@ -73,7 +72,6 @@ def measure(user: WindowUser, path: Path) -> dict[str, CallCount]:
 
 
 def main(path: Path) -> None:
-    """Print the figures."""
     with tempfile.TemporaryDirectory() as folder:
         user = WindowUser(Path(folder))
         for name, count in measure(user, path).items():

@@ -1,4 +1,4 @@
-"""What holds for every test: no display, network or credentials; no surprise in the log, no thread or file left."""
+"""Configuration of all tests: no display, network or credentials; failure on unexpected log records and open files."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ import pytest
 
 pytest.register_assert_rewrite("shardcore.testing")
 
-# Before anything imports Qt. Tests of a real display start the program in a process of its own.
+# Set before Qt is imported. Tests on an X server start the program in another process.
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ.pop("DISPLAY", None)
 os.environ.pop("WAYLAND_DISPLAY", None)
 for _name in list(os.environ):
-    # Certificates that the machine names are read anew for each connection: a tenth of a second of each test over HTTP.
+    # A certificate file named by the machine is read again for each connection, which takes 0.1 s per test over HTTP.
     if _name.startswith("AWS_") or _name == "SSL_CERT_FILE" or _name.lower().endswith("_proxy"):
         del os.environ[_name]
 os.environ |= {
@@ -38,7 +38,7 @@ os.environ |= {
     "AWS_EC2_METADATA_DISABLED": "true",
 }
 
-# The suite gives the same answer each time; `make fuzz` is where chance belongs.
+# The results must not depend on chance; `make fuzz` tests random input.
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("suite")
 
@@ -51,13 +51,13 @@ NO_SKIPS = os.environ.get("SHARDSCOPE_NO_SKIPS") == "1"
 
 
 EACH = 2
-"""Number of parameter sets of each test that a quick run takes."""
+"""Maximum number of parameter sets per test in a quick run."""
 
 
 def _quick(items: list[pytest.Item]) -> set[pytest.Item]:
-    """The tests of a quick run: none marked `thorough`, and of each of the others at most `EACH` parameter sets.
+    """Return the tests of a quick run: those not marked `thorough`, each with at most `EACH` parameter sets.
 
-    Which sets these are depends on the name of the test alone, so that over many tests each format has its turn.
+    The sets are drawn at random, seeded by the name of the test, so that many tests together cover all formats.
     """
     sets: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -67,9 +67,9 @@ def _quick(items: list[pytest.Item]) -> set[pytest.Item]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of one X server run in one worker; those that take long begin first, so that no worker ends alone.
+    """Select the tests of a quick run, assign display tests to one worker, and start slow tests first.
 
-    A run of everything is a quick one without SHARDSCOPE_FULL=1; what is selected by name, mark or file runs whole.
+    A run of all tests is quick unless SHARDSCOPE_FULL=1 is set. Tests selected by name, mark or file all run.
     """
     if not FULL and (large := [item for item in items if item.get_closest_marker("large")]):
         config.hook.pytest_deselected(items=large)
@@ -86,11 +86,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: not any(map(item.get_closest_marker, ("thorough", "display"))))
 
 
-# --- what is missing here: a reason to skip, or a failure where everything should be there ----------------
+# --- missing programs and packages: a reason to skip, or a failure with SHARDSCOPE_NO_SKIPS=1 --------------
 
 
 def _missing(item: pytest.Item) -> str | None:
-    """The reason why this machine cannot run `item`, or None."""
+    """Return the reason why this machine cannot run a test, or None."""
     for marker in item.iter_markers("interop"):
         for module in marker.args:
             try:
@@ -107,7 +107,7 @@ def _missing(item: pytest.Item) -> str | None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip, with the reason, what needs a display or a reference package that is not here."""
+    """Skip a test that needs an X server or a reference package that is not installed."""
     reason = _missing(item)
     if reason is not None:
         pytest.skip(reason)
@@ -121,7 +121,7 @@ def _forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With SHARDSCOPE_NO_SKIPS=1 a skipped display or interop test is a failure."""
+    """With SHARDSCOPE_NO_SKIPS=1, make a display or interop test fail if it is skipped."""
     report = yield
     guarded = any(item.get_closest_marker(name) for name in ("display", "interop"))
     if NO_SKIPS and guarded and report.skipped and not hasattr(report, "wasxfail"):
@@ -133,7 +133,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """The same for a module under tests/interop that skips itself while it is collected."""
+    """With SHARDSCOPE_NO_SKIPS=1, make a module under tests/interop fail if it skips itself at collection."""
     report = yield
     if NO_SKIPS and report.outcome == "skipped" and "tests/interop" in collector.nodeid:
         _forbid_skip(report)
@@ -145,7 +145,7 @@ def pytest_make_collect_report(
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Settings, caches and recent lists go to a temporary home."""
+    """Redirect settings, caches and lists of recent files to a temporary home folder."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"):
@@ -164,7 +164,7 @@ def _is_local(address: Any) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_network() -> Iterator[None]:
-    """A connection that leaves this machine raises, so that no test depends on one."""
+    """Make connections to other machines raise an error, so that no test depends on the network."""
     connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
 
     def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -185,20 +185,19 @@ def _no_network() -> Iterator[None]:
 
 
 class _Collector(logging.Handler):
-    """Keeps the records that nobody has announced."""
+    """Collects warnings and errors; `expect_log` removes those that a test expects."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.records: list[logging.LogRecord] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep `record`."""
         self.records.append(record)
 
 
 @pytest.fixture(autouse=True)
 def _log_records() -> Iterator[list[logging.LogRecord]]:
-    """A test fails when anything logs a warning or worse that it did not announce with `expect_log`."""
+    """Fail a test during which a warning or error was logged that it did not expect by `expect_log`."""
     collector = _Collector()
     root = logging.getLogger()
     root.addHandler(collector)
@@ -213,9 +212,9 @@ def _log_records() -> Iterator[list[logging.LogRecord]]:
 
 @pytest.fixture
 def expect_log(_log_records: list[logging.LogRecord]) -> Callable[..., AbstractContextManager[None]]:
-    """A context manager that announces log records, by a pattern and the beginning of the logger's name.
+    """Return a context manager whose block must log a warning or error that a pattern matches.
 
-    In `with expect_log("match", logger="name"):` at least one warning or error that matches must come.
+    In `with expect_log("pattern", logger="name"):`, the record must come from a logger whose name begins with `name`.
     """
 
     @contextmanager
@@ -234,7 +233,7 @@ def expect_log(_log_records: list[logging.LogRecord]) -> Callable[..., AbstractC
 
 
 GRACE = 60.0
-"""Seconds in which what a test started may end after the test."""
+"""Seconds after a test within which its threads must end and its files must be closed."""
 
 
 def _wait_for_end(left: Callable[[], list[str]], what: str) -> None:
@@ -247,7 +246,7 @@ def _wait_for_end(left: Callable[[], list[str]], what: str) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_thread_left() -> Iterator[None]:
-    """A test fails when a thread that it started outlives it, unless it is a daemon, as test servers are."""
+    """Fail a test if a thread that it started still runs after it; daemon threads (test servers) are ignored."""
     before = set(threading.enumerate())
     yield
     _wait_for_end(
@@ -258,20 +257,20 @@ def _no_thread_left() -> Iterator[None]:
 
 DESCRIPTORS = "/proc/self/fd"
 
-# What libraries open once and keep: event loops, fonts and their caches, logs, devices.
+# Files that libraries open once and never close: event loops, fonts and their caches, logs, devices.
 _KEPT = re.compile(
     r"anon_inode:|socket:|pipe:|/dev/|/memfd:|/proc/|/usr/|/etc/|.*/(fonts?|fontconfig|qtshadercache|xet/logs)/"
 )
 
 
 def _descriptors() -> dict[str, str]:
-    """The open files of this process, number to name; none where the system does not tell."""
+    """Return the names of the open files of this process by descriptor; empty on systems without `/proc`."""
     found: dict[str, str] = {}
-    # Before and after every test: no `Path` for each.
+    # This runs before and after every test, and `Path` is slow.
     if not os.path.isdir(DESCRIPTORS):  # noqa: PTH112
         return found
     for number in os.listdir(DESCRIPTORS):  # noqa: PTH208
-        with contextlib.suppress(OSError):  # the one through which they are listed is gone
+        with contextlib.suppress(OSError):  # the descriptor of the listing itself is already closed
             name = os.readlink(f"{DESCRIPTORS}/{number}")  # noqa: PTH115
             if not _KEPT.match(name):
                 found[number] = name
@@ -280,14 +279,14 @@ def _descriptors() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def closing() -> Callable[[], AbstractContextManager[None]]:
-    """Makes context managers; what is opened inside one is closed at its end."""
+    """Return a factory of context managers; one fails if a file that was opened in its block is open after it."""
 
     @contextmanager
     def guard() -> Iterator[None]:
         before = _descriptors().items()
         yield
         if not _descriptors().items() <= before:
-            gc.collect()  # what hangs in a circle is closed late, but not leaked
+            gc.collect()  # files in reference cycles are closed only by the garbage collector
             left = lambda: [name for _, name in _descriptors().items() - before]  # noqa: E731
             _wait_for_end(left, "files still open")
 
@@ -296,7 +295,7 @@ def closing() -> Callable[[], AbstractContextManager[None]]:
 
 @pytest.fixture(autouse=True)
 def _no_descriptor_left(closing: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
-    """A test fails when a file that it opened is still open after it: a shard that nobody closed."""
+    """Fail a test if a file that it opened, such as an unclosed shard, is still open after it."""
     with closing():
         yield
 
@@ -306,9 +305,9 @@ def _no_descriptor_left(closing: Callable[[], AbstractContextManager[None]]) -> 
 
 @contextmanager
 def x_server(width: int, height: int) -> Iterator[dict[str, str]]:
-    """Run an X server; the environment for a process that is to use it."""
+    """Run an X server, and yield the environment variables of a process that uses it."""
     read, write = os.pipe()
-    # Without `-noreset` the server starts anew when its last client goes, and refuses those that come meanwhile.
+    # Without `-noreset` the server restarts after its last client exits, and refuses new clients meanwhile.
     screen = f"{width}x{height}x24"
     command = ["Xvfb", "-displayfd", str(write), "-screen", "0", screen, "-nolisten", "tcp", "-noreset"]
     with subprocess.Popen(command, pass_fds=(write,), stderr=subprocess.PIPE) as server:
@@ -326,12 +325,12 @@ def x_server(width: int, height: int) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="session")
 def x_display() -> Iterator[dict[str, str]]:
-    """An X server of its own: the environment for a process that is to use it. Mark the test `display`."""
+    """Environment variables of a process that uses the X server of the tests; mark the test `display`."""
     with x_server(1840, 1000) as environment:
         yield environment
 
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The folder of the samples, `tests/data`."""
+    """Path of the folder `tests/data`."""
     return Path(__file__).parent / "data"

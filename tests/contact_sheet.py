@@ -1,4 +1,4 @@
-"""`python -m tests.contact_sheet FOLDER [NAME…]`: panels and dialogs by zoom, theme and size; what does not fit."""
+"""`python -m tests.contact_sheet FOLDER [NAME…]`: pictures of all panels and dialogs, and a list of cut-off texts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ THEMES = ("light", "dark")
 
 
 def opens(act: Callable[[MainWindow], object]) -> Picture:
-    """A dialog over the first sample."""
+    """Return the picture of a dialog that `act` opens over an swh sample."""
 
     def opened(window: MainWindow) -> QWidget:
         before = dialogs()
@@ -54,7 +54,7 @@ def opens(act: Callable[[MainWindow], object]) -> Picture:
 
 
 def deleting(window: MainWindow) -> None:
-    """The dialog of an edit of a copy, which may be changed."""
+    """Open the dialog that deletes an object, on a copy of the sample for which changes are allowed."""
     window.open(shutil.copy(SAMPLES / SWH, os.environ["XDG_DATA_HOME"]))
     settle(window, 100)
     window.changing.switch.allow(True)
@@ -77,11 +77,10 @@ SCENES = {
     "palette": Picture(SWH, "inspector", select=1175, act=lambda window: window.palette_.open("ver") or window),
     "about": opens(lambda window: window.actions_["about"].trigger()),
 }
-"""By the words below the picture."""
+"""Pictures by name."""
 
 
 def dialogs() -> set[QWidget]:
-    """Return the dialogs that are open."""
     return {one for one in QApplication.topLevelWidgets() if isinstance(one, QDialog) and one.isVisible()}
 
 
@@ -89,10 +88,10 @@ def dialogs() -> set[QWidget]:
 
 
 def clipped(part: QWidget) -> bool:
-    """Return whether the text of a widget has too little room; what is made to be cut has a tool tip."""
+    """Return whether the text of a widget is cut off; a widget that elides its text and has a tool tip is fine."""
     room, metrics = part.contentsRect(), part.fontMetrics()
     if isinstance(part, QToolButton) and part.toolButtonStyle() is Qt.ToolButtonStyle.ToolButtonTextOnly:
-        # Its least size has a space on both sides of its text, which a narrow panel may take away.
+        # Its minimum size includes margins beside the text, which a narrow panel may take away.
         button = QStyleOptionToolButton()
         part.initStyleOption(button)
         room = part.style().subControlRect(
@@ -132,7 +131,7 @@ def clipped(part: QWidget) -> bool:
 
 
 def covered(part: QWidget) -> bool:
-    """Return whether the edge of a widget around it cuts some of it off that no scrolling brings back."""
+    """Return whether a surrounding widget hides part of the widget, so that scrolling cannot show it."""
     around = part.parentWidget()
     while around is not None and around is not part.window():
         if isinstance(around, QAbstractScrollArea | QTabBar):
@@ -143,12 +142,12 @@ def covered(part: QWidget) -> bool:
 
 
 def troubles(window: QWidget, size: tuple[int, int], *, whole: bool) -> Iterator[str]:
-    """Yield what is larger than the window, or has words that do not fit.
+    """Yield messages about a window or dialog that is larger than allowed, and about texts in it that are cut off.
 
     Args:
         window: A window or dialog.
-        size: Of the window.
-        whole: It is the window itself.
+        size: Largest size allowed.
+        whole: Whether it is the main window, which must have exactly this size.
     """
     got = window.width(), window.height()
     if (whole and got != size) or got[0] > size[0] or got[1] > size[1]:
@@ -169,7 +168,7 @@ def troubles(window: QWidget, size: tuple[int, int], *, whole: bool) -> Iterator
 def pictures(
     theme: str, size: tuple[int, int], zoom: float, chosen: tuple[str, ...]
 ) -> Iterator[tuple[str, QImage, list[str]]]:
-    """Yield each picture with its name and what does not fit."""
+    """Yield name, picture and messages (see `troubles`) of each scene."""
     with window(Picture(theme=theme)) as made:
         made.resize(*size)
         made.appearance.set_theme(theme)
@@ -190,7 +189,7 @@ def pictures(
 
 
 def main(folder: str, *chosen: str) -> int:
-    """Write each picture, and print what does not fit."""
+    """Write the pictures as PNG files, and print the messages."""
     target = Path(folder).absolute()
     target.mkdir(parents=True, exist_ok=True)
     os.chdir(Path(__file__).parents[1])

@@ -1,6 +1,6 @@
-"""Size of the program: `python -m tests.house [FOLDER]` prints the rooms and repeated class names.
+"""Size of the program: `python -m tests.house [FOLDER]` prints the size per room (package) and repeated class names.
 
-`python -m tests.house --lower` writes the sizes of rooms that became smaller into the table of `tests/test_house.py`.
+`python -m tests.house --lower` lowers the limits in `tests/test_house.py` for rooms that became smaller.
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ def _statements(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def measure(text: str) -> Counter[str]:
-    """Count a module: lines with code, statements, and lines of docstrings.
-
-    Statements do not change when lines are joined. Strings that stand alone count as docstrings.
-    """
+    """Return the numbers of code lines, statements and docstring lines; any string statement counts as a docstring."""
     lines, tree = text.split("\n"), ast.parse(text)
     docs, texts, statements = set[int](), set[int](), 0
     for node in _statements(tree):
@@ -48,7 +45,7 @@ def measure(text: str) -> Counter[str]:
 
 
 def room_of(path: Path) -> str:
-    """Return the room of a module by its path in the repository: a format, a folder of the window, all tests."""
+    """Return the room of a module: the package of a format, a folder of the library or the window, or `tests`."""
     parts = path.parts[:-1]
     if parts[0] == "tests":
         return "tests"
@@ -56,7 +53,6 @@ def room_of(path: Path) -> str:
 
 
 def rooms(root: Path) -> dict[str, Counter[str]]:
-    """Measure every room."""
     found: dict[str, Counter[str]] = {}
     for top in TOPS:
         for path in sorted((root / top).rglob("*.py")):
@@ -66,7 +62,7 @@ def rooms(root: Path) -> dict[str, Counter[str]]:
 
 
 def lower(root: Path) -> None:
-    """Write the sizes of rooms that became smaller into the table."""
+    """Lower the limits in the table to the present sizes; no limit is raised."""
     table = root / "tests/test_house.py"
     text = table.read_text(encoding="utf-8")
     for room, counts in rooms(root).items():
@@ -78,7 +74,6 @@ def lower(root: Path) -> None:
 
 
 def main(root: Path) -> None:
-    """Print the figures."""
     sizes = rooms(root)
     sizes["all but tests"] = sum((counts for room, counts in sizes.items() if room != "tests"), Counter())
     print(f"{'room':<34}" + "".join(f"{name:>12}" for name in COLUMNS))

@@ -1,4 +1,4 @@
-"""Processes that can import only what `pip install 'shardscope[EXTRA]' …` installs."""
+"""Environments of processes that can import only what `pip install 'shardscope[EXTRA]' …` would install."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 _COMMAND = re.compile(r"pip install '(?:shardscope|\.)(\[[\w,]+\])'((?: \w[\w\[\],-]*)*)")
 
-# Commands and lines of Python one after the other, as on a page; prints their exit codes and outputs, errors last.
+# Runs the commands and Python code of a page in order; prints exit code and output of each, standard error last.
 _EXAMPLES = """
 import contextlib, io, json, os, runpy, shlex, shutil, sys
 from pathlib import Path
@@ -48,7 +48,7 @@ if __name__ == "__main__":
 
 
 def distributions(*requirements: str) -> set[str]:
-    """Return the names of requirements and of all that they require."""
+    """Return the names of the distributions that some requirements need, directly or indirectly."""
     found: dict[str, set[str]] = {}
     left = [Requirement(one) for one in requirements]
     while left:
@@ -71,7 +71,7 @@ def distributions(*requirements: str) -> set[str]:
 
 
 def named_on(text: str) -> list[str]:
-    """Return the requirements that a page names in `pip install`; the project alone if it names none."""
+    """Return the requirements in the `pip install` commands of a page, and the project itself."""
     found = [PROJECT["name"]]
     for extras, more in _COMMAND.findall(text):
         found += [f"{PROJECT['name']}{extras}", *more.split()]
@@ -79,9 +79,12 @@ def named_on(text: str) -> list[str]:
 
 
 def environment(folder: Path, *requirements: str) -> dict[str, str]:
-    """Return the variables of a process that imports nothing but these requirements; `folder` is for its use."""
+    """Return the environment variables of a process in which only these requirements can be imported.
+
+    A file `sitecustomize.py` in `folder` blocks all other packages.
+    """
     there = distributions(*requirements)
-    # What names itself as a part of Pygments is imported by Pygments.
+    # Pygments imports all packages that are registered as its plugins.
     plugins = {entry.module.partition(".")[0] for entry in metadata.entry_points(group="pygments.lexers")}
     blocked = sorted(
         name

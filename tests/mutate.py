@@ -1,7 +1,7 @@
-"""Break places of the program at random and count which the tests detect: `make mutate ARGS="--seed 1 --count 60"`.
+"""Mutation test (`make mutate ARGS="--count 60"`): changes the program at random, and counts what the tests detect.
 
-Each mutant is one change in one function, tested in a copy of the tree by the quick tests that mirror its module.
-`--list FILE.json` stores the mutants, or reads them if the file exists, so that a later tree runs the same ones.
+Each mutant is one change of one function. The quick tests of the function's module run in a copy of the repository.
+`--list FILE.json` stores the mutants, or reads them if the file exists, to repeat them on a later version.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Place = tuple[str, ast.AST, Any, str | int, Any]
 
 
 def functions(node: ast.AST, name: str = "") -> Iterator[tuple[str, FUNCTIONS]]:
-    """The functions and methods of a module by qualified name, nested ones included."""
+    """Yield all functions and methods of a module, including nested ones, with their qualified names."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, FUNCTIONS | ast.ClassDef):
             inner = f"{name}.{child.name}".lstrip(".")
@@ -50,7 +50,7 @@ def functions(node: ast.AST, name: str = "") -> Iterator[tuple[str, FUNCTIONS]]:
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function in order, without nested functions, annotations, raised errors and type-checking."""
+    """Yield the nodes of a function in order, without nested functions, annotations, `raise` and `if TYPE_CHECKING`."""
     for field, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             skipped = isinstance(child, FUNCTIONS | ast.ClassDef | ast.Raise) or field in {"returns", "decorator_list"}
@@ -61,7 +61,7 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def places(function: FUNCTIONS) -> Iterator[Place]:
-    """All places of a function that a mutant can change."""
+    """Yield all possible changes of a function."""
     nodes = list(own_nodes(function))
     several = sum(isinstance(node, ast.Return) for node in nodes) > 1
     for node in nodes:
@@ -89,7 +89,7 @@ def places(function: FUNCTIONS) -> Iterator[Place]:
 
 
 def bounds(side: ast.AST | None, shown: ast.AST) -> Iterator[Place]:
-    """The whole numbers in one side of a slice or comparison, shifted by one."""
+    """Yield changes by one of the integers in one side of a slice or comparison."""
     for node in ast.walk(side) if side else ():
         if isinstance(node, ast.Constant) and type(node.value) is int:
             yield "bound+1", shown, node, "value", node.value + 1
@@ -97,13 +97,13 @@ def bounds(side: ast.AST | None, shown: ast.AST) -> Iterator[Place]:
 
 
 def by_kind(function_name: str, tree: ast.AST) -> dict[str, list[Place]]:
-    """The places of a function, kind to places in order; functions of equal name are counted together."""
+    """Return the possible changes of all functions with a name, in order, by kind of change."""
     all_places = [place for name, node in functions(tree) if name == function_name for place in places(node)]
     return {kind: [place for place in all_places if place[0] == kind] for kind in {place[0] for place in all_places}}
 
 
 def draw(root: Path, seed: int, count: int) -> list[Mutant]:
-    """Draw mutants: a function by its lines, then a kind, then a place of that kind."""
+    """Draw distinct mutants: a function (weighted by its lines), then a kind of change, then a change of this kind."""
     chosen, dice = dict[Mutant, None](), random.Random(seed)
     paths = sorted(p for top in ("shardcore", "app/shardscope") for p in (root / top).rglob("*.py"))
     trees = {str(path.relative_to(root)): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
@@ -118,7 +118,7 @@ def draw(root: Path, seed: int, count: int) -> list[Mutant]:
 
 
 def mutated(text: str, mutant: Mutant) -> tuple[str, str] | None:
-    """Apply a mutant to the text of its module: a description and the new text, or None if the place is gone."""
+    """Return a description of a mutant and the changed text of its module; None if the function no longer has it."""
     tree, (_, function, kind, ordinal) = ast.parse(text), mutant
     found = by_kind(function, tree).get(kind, [])
     if ordinal >= len(found):
@@ -132,7 +132,7 @@ def mutated(text: str, mutant: Mutant) -> tuple[str, str] | None:
 
 
 def rooms(root: Path, path: str) -> tuple[str, ...]:
-    """The tests of a module: the deepest folder that mirrors it, then the rest of its area."""
+    """Return the tests of a module: the deepest test folder that mirrors its path, then other tests of its package."""
     mirror = Path("tests", Path(path).parent.as_posix().replace("app/shardscope", "app"))
     while not (root / mirror).is_dir():
         mirror = mirror.parent
@@ -145,7 +145,7 @@ def rooms(root: Path, path: str) -> tuple[str, ...]:
 
 
 def run(root: Path, seconds: float, *options: str) -> tuple[str, list[str]]:
-    """Run tests: `caught`, `SURVIVED` or `timeout`, and the tests that failed."""
+    """Run tests; return `caught` (some failed), `SURVIVED` (all passed) or `timeout`, and the failed tests."""
     command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *options]
     paths = os.pathsep.join(map(str, (root, root / "app")))
     environment = {**os.environ, "TMPDIR": f"{root.parent}", "PYTHONPATH": paths}
@@ -158,17 +158,17 @@ def run(root: Path, seconds: float, *options: str) -> tuple[str, list[str]]:
 
 
 class Judge:
-    """Judges mutants in a copy of the tree. A test that fails without the mutant too does not count."""
+    """Tests mutants in a copy of the repository. Tests that also fail without the mutant are ignored."""
 
     def __init__(self, root: Path, seconds: float) -> None:
         self._root, self._seconds = root, seconds
         self._sound, self._failing, self._intact = set[str](), set[str](), dict[str, str]()
 
     def outcome(self, mutant: Mutant, change: str) -> tuple[str, str]:
-        """The outcome, and the test that caught the mutant."""
+        """Return the outcome of a mutant, and the test that caught it."""
         file = self._root / mutant[0]
         text = file.read_text(encoding="utf-8")
-        # As an argument, a folder would run all parameters, not the quick selection.
+        # The folders are passed as `testpaths`: given as arguments, all their parameter sets would run.
         folders = f"testpaths={' '.join(rooms(self._root, mutant[0]))}"
         while True:
             file.write_text(change, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`python -m tests.pictures FOLDER [NAME…]`: the pictures of the docs, all of them or some, without a display."""
+"""`python -m tests.pictures FOLDER [NAME…]`: create all pictures of the docs, or those named, without a display."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from tests.remote.servers import RangeServer
 
 WIDTH, HEIGHT, TALL = 1440, 840, 920
 LOOKUP, ASKED = 0, 4
-"""Steps of the lesson, from 0: the one that looks the key up, and the one that is shown."""
+"""Numbers of two steps of the lesson, from 0: the step that looks up the key, and the step in the picture."""
 ROOT = Path(__file__).parents[1]
 SAMPLES = Path("resources/samples")
-"""Relative, as pictures show it."""
+"""Relative path, since pictures show it."""
 SWH = "swh/small.shard"
 SWH_KEY = "a1d4f7a74d5e156d6a3be2432c2767fc6cdc91ab95b833e0f015cf38715b7cda"
 MDB = "mdb/cache/b31c58f4afe1d61b870f2aea365c952c79fd311d1fe55c9f3bbebf30df872205.mdb"
@@ -44,18 +44,17 @@ MESH = "neuroglancer/segmentation/mesh/0.shard"
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of the window.
+    """Picture of the window, or of one of its dialogs.
 
     Attributes:
-        uri: The sample that is open.
-        show: See `ScreenshotRequest`.
-        select: The byte that is selected, or None.
-        trace: The key that is looked up.
-        step: The step that is shown.
-        verify: The depth of the verification, or None.
-        theme: The theme.
-        height: Of the window.
-        act: What else is done in the window; returns what is pictured.
+        uri: Path of the open sample below the samples folder; empty for the welcome page.
+        show: Part of the window that is shown; see `ScreenshotRequest`.
+        select: Offset of the selected byte, or None.
+        trace: Key that is looked up; empty for no lookup.
+        step: Step of the lookup that is shown.
+        verify: Depth of the verification; None for no verification.
+        height: Height of the window in pixels.
+        act: Further actions in the window; returns the widget in the picture. None: the window itself.
     """
 
     uri: str = ""
@@ -70,7 +69,7 @@ class Picture:
 
 
 def in_lesson(window: MainWindow) -> QWidget:
-    """A step of a lesson that asks, over the drawing of the lookup."""
+    """Show a question of a lesson, with the drawing of the lookup."""
     panel = window.findChild(LessonPanel)
     chosen = next(one for one in lessons() if one.name == "swh-2-find-a-key")
     panel.player.start(chosen)
@@ -83,7 +82,7 @@ def in_lesson(window: MainWindow) -> QWidget:
 
 
 def in_sandbox(window: MainWindow) -> QWidget:
-    """One bit of a displacement flipped: the checks that detect it, and what becomes of the objects."""
+    """Flip one bit of a displacement in the sandbox: shows which checks detect it, and the effect on the objects."""
     window.sandbox_shell.actions.switch.trigger()
     until(window, lambda: window.sandbox_shell.sandbox.impact is not None)
     settle(window)
@@ -93,21 +92,21 @@ def in_sandbox(window: MainWindow) -> QWidget:
     settle(window)
     window.show_part("sandbox")
     settle(window)
-    # How far the tree was scrolled depends on what was opened first, the bytes or their comparison.
+    # Scroll to a fixed position: it depends on whether the bytes or their comparison were opened first.
     tree = window.findChild(StructureTree)
     tree.scrollTo(tree.currentIndex(), StructureTree.ScrollHint.PositionAtBottom)
     return window
 
 
 def comparing_formats(window: MainWindow) -> QWidget:
-    """The same objects in six formats."""
+    """Show the comparison of the same objects in six formats."""
     sheet = window.comparing.show()
     until(window, lambda: not sheet.stale)
     return sheet
 
 
 def comparing_files(window: MainWindow) -> QWidget:
-    """Two shards of an archive, with the first object that differs."""
+    """Compare two shards of an archive, and select the first object that differs."""
     found = window.diffing.compare_path(str(SAMPLES / "des/archive/20260106_2A_0000.des"))
     until(window, lambda: found.compared is not None)
     settle(window)
@@ -116,7 +115,7 @@ def comparing_files(window: MainWindow) -> QWidget:
 
 
 def with_notes(window: MainWindow) -> QWidget:
-    """Three notes."""
+    """Add three notes, one of them without text."""
     notes = window.session.notes
     until(window, lambda: notes.can_change)
     for span, text in (
@@ -132,7 +131,7 @@ def with_notes(window: MainWindow) -> QWidget:
 
 
 def asking(act: Callable[[MainWindow], object], name: str) -> Callable[[MainWindow], QWidget]:
-    """A dialog that an action opens."""
+    """Return an action that performs `act` and returns the dialog that it opens."""
 
     def asked(window: MainWindow) -> QWidget:
         act(window)
@@ -143,7 +142,7 @@ def asking(act: Callable[[MainWindow], object], name: str) -> Callable[[MainWind
 
 
 def remote(window: MainWindow) -> QWidget:
-    """A shard of a server, with the requests for one lookup."""
+    """Open a shard on a server, and show the requests of one lookup."""
     with RangeServer({"/archive/small.shard": SAMPLES / SWH}) as server:
         window.open(f"{server.url}/archive/small.shard")
         settle(window)
@@ -182,7 +181,7 @@ PICTURES = {
     "lecture-dark": Picture(SWH, "lecture:3", trace=SWH_KEY, step=8, theme="dark-room"),
     "themes": Picture(SWH, select=48, theme="dark-safe"),
 }
-"""By the name of the file."""
+"""Pictures of the window by file name."""
 
 DRAWINGS: dict[str, tuple[str, ...]] = {
     "parking": (SWH, SWH_KEY),
@@ -203,11 +202,11 @@ DRAWINGS: dict[str, tuple[str, ...]] = {
     "bitshuffle": (ODD, "", "bit=48"),
     "cell": ("neuroglancer/volume", "9"),
 }
-"""Sample, key and values of controls of each drawing, light and dark."""
+"""Sample, key and values of controls per drawing; each drawing is written in light and dark colours."""
 
 
 def main(folder: str, *chosen: str) -> int:
-    """Make all of them, or those that are named."""
+    """Create all pictures and drawings, or those named."""
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     target = Path(folder).absolute()
     os.chdir(ROOT)
@@ -230,7 +229,7 @@ def main(folder: str, *chosen: str) -> int:
 
 @contextmanager
 def window(picture: Picture) -> Iterator[MainWindow]:
-    """A window with settings, notes and lessons of its own."""
+    """Open a window with fresh settings, without notes and finished lessons; close it at the end."""
     with TemporaryDirectory(prefix="shardscope-") as folder:
         os.environ["XDG_DATA_HOME"] = folder
         made = MainWindow(Settings(Path(folder) / "settings.json", theme=picture.theme))
@@ -247,7 +246,7 @@ def window(picture: Picture) -> Iterator[MainWindow]:
 
 
 def shown(window: MainWindow, picture: Picture) -> QWidget:
-    """Open, select and do what a picture shows; returns what is pictured."""
+    """Bring the window into the state of a picture; return the widget to grab."""
     if picture.uri:
         window.open(str(SAMPLES / picture.uri))
         settle(window)
@@ -263,7 +262,7 @@ def shown(window: MainWindow, picture: Picture) -> QWidget:
 
 
 def dialog(window: MainWindow, name: str) -> QDialog:
-    """Return an open dialog; the folders of the clone and of the user are left out of its paths."""
+    """Return an open dialog, after removing the repository or home folder from the paths in its fields."""
     found = window.findChild(QDialog, name)
     for line in found.findChildren(QLineEdit):
         line.setText(line.text().removeprefix(f"{ROOT}/").removeprefix(f"{Path.home()}/"))
@@ -272,7 +271,7 @@ def dialog(window: MainWindow, name: str) -> QDialog:
 
 
 def small(image: QImage) -> bytes:
-    """Return a picture as lossless WebP, with all its colours: a quarter of the size of a PNG."""
+    """Return a picture as lossless WebP, which has a quarter of the size of a PNG."""
     made, rgb = io.BytesIO(), image.convertToFormat(QImage.Format.Format_RGB888)
     size, line = (rgb.width(), rgb.height()), rgb.bytesPerLine()
     picture = Image.frombytes("RGB", size, bytes(rgb.constBits()), "raw", "RGB", line)
@@ -281,7 +280,7 @@ def small(image: QImage) -> bytes:
 
 
 def until(window: MainWindow, there: Callable[[], bool]) -> None:
-    """Wait until something is so."""
+    """Process events until a condition is true."""
     while not there():
         settle(window, 40)
 

@@ -1,8 +1,8 @@
-"""Use of the window and the library for a long time: `python -m tests.soak --minutes 60 --seed 1`.
+"""Long run of the window and the library to find leaks: `python -m tests.soak --minutes 60 --seed 1`.
 
-A round opens a sample, does by chance what users do, and closes it; then the library reads, converts, extracts and
-compares it. Once a minute, with everything closed, a row reports memory, threads, descriptors and child processes.
-The exit code is 1 where one of them grew after the first sixth of the time, or anything went wrong.
+In each round the library reads, converts, extracts and compares a sample; then the window opens it and performs random
+user actions. Each minute all files are closed, and memory, threads, descriptors and child processes are printed.
+The exit code is 1 if one of these grew after the first sixth of the time, or if an error occurred.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from shardcore.testing import exercise
 from tests.window_user import WindowUser
 
 ACTIONS = 12
-"""Actions in the window on each file."""
+"""Number of user actions in the window per round."""
 MOST = {"private": 24.0, "traced": 4.0, "threads": 2, "descriptors": 4, "children": 1}
-"""Growth between the second and the last sixth of the time: of private memory and of what Python allocated in MB. The
-program keeps a decoder and some threads for a while; what leaks on each round is more by far."""
+"""Maximum growth between the second and the last sixth of the time; private memory and memory allocated by Python
+(`traced`) in MiB. It allows for a decoder process and some idle threads; a leak in each round exceeds it by far."""
 TOP = 12
-"""Lines of code that are reported with their growth."""
+"""Number of code lines printed at the end: those whose allocated memory grew most."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """State of the process, with everything closed."""
+    """State of the process while no file is open; memory in MiB."""
 
     minute: int
     rounds: int
@@ -58,7 +58,7 @@ HEAD = "".join(f"{field.name:>12}" for field in fields(Row))
 
 
 def children() -> int:
-    """Number of processes that this one started and that did not end."""
+    """Return the number of running child processes."""
     found = 0
     for task in Path("/proc/self/task").iterdir():
         with suppress(OSError):
@@ -67,13 +67,13 @@ def children() -> int:
 
 
 def private() -> float:
-    """Megabytes that this process alone holds."""
+    """Return the private memory of this process, in MiB."""
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()[1:]
     return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
 
 
 def row(minute: int, rounds: int, wrong: int) -> Row:
-    """Measure; what hangs in circles is collected first."""
+    """Collect garbage, and return the state of the process."""
     gc.collect()
     descriptors = len(os.listdir("/proc/self/fd")) - 1  # noqa: PTH208 - and one for the list
     traced = tracemalloc.get_traced_memory()[0] / (1 << 20)
@@ -81,7 +81,7 @@ def row(minute: int, rounds: int, wrong: int) -> Row:
 
 
 def grown(rows: list[Row]) -> list[str]:
-    """What grew between the second and the last sixth of the rows; the first sixth brings everything in."""
+    """Return messages about values that grew too much from the second to the last sixth; the first sixth is warm-up."""
     part = max(len(rows) // 6, 1)
     early, late = rows[part : 2 * part], rows[-part:]
     if len(rows) < 3:
@@ -95,7 +95,7 @@ def grown(rows: list[Row]) -> list[str]:
 
 
 def use_library(path: Path, folder: Path, dice: random.Random) -> None:
-    """Read, list, look up, verify, extract, convert and compare a file; `ShardError`s are right where it is damaged."""
+    """Read, list, look up, verify, extract, convert and compare a file; `ShardError` is ignored (damaged samples)."""
     exercise(lambda **options: shardcore.open(path, **options))
     target = dice.choice(list(FORMATS))
     with suppress(ShardError), shardcore.open(path, isolated=True) as shard:
@@ -109,7 +109,7 @@ def use_library(path: Path, folder: Path, dice: random.Random) -> None:
 
 
 def soak(minutes: float, seed: int, every: float) -> int:
-    """Use everything for so many minutes; prints a row each `every` seconds, and returns the exit code."""
+    """Run rounds for a number of minutes, print a row each `every` seconds, and return the exit code."""
     samples = [one.path for one in resource_paths.samples()]
     dice = random.Random(seed)
     began = time.monotonic()

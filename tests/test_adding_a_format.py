@@ -1,4 +1,4 @@
-"""The pages on adding a format and a writer prove what they say: their code is a format that passes the contracts."""
+"""The code on the pages about adding a format and a writer forms a working format, which passes the contract tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONTENTS = {b"first": b"one", b"empty": b"", b"last": b"three" * 40}
 
 
 def tally_of(contents: dict[bytes, bytes]) -> bytes:
-    """A tally, made by the layouts of the page."""
+    """Return a file of the format on the page (`tally`), written with the layouts of the page."""
     layout = importlib.import_module("shardcore.formats.tally.layout")
     at = layout.HEADER.size + len(contents) * layout.ENTRY.size
     entries = b""
@@ -35,7 +35,7 @@ def tally_of(contents: dict[bytes, bytes]) -> bytes:
 
 @pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A place in which every piece of code of the page lies where the page says; the format is listed."""
+    """Folder with the code of the pages under the paths that they name; the format is registered."""
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     pieces = {found["path"]: found["code"] for found in CODE.finditer(text)}
     assert len(pieces) == 8
@@ -52,7 +52,6 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_the_new_format_is_opened_like_any_other(house: Path) -> None:
-    """One line in the registry is enough: it is recognised, listed and read."""
     with shardcore.open(tally_of(CONTENTS)) as shard:
         assert (shard.format, shard.why) == ("tally", "magic TALY")
         assert {name: shard.read(shard.find(name.decode())) for name in CONTENTS} == CONTENTS
@@ -61,7 +60,7 @@ def test_the_new_format_is_opened_like_any_other(house: Path) -> None:
 
 
 def test_the_new_format_is_written_like_any_other(house: Path, tmp_path: Path) -> None:
-    """The command packs files into it, by their names, and tells what does not fit."""
+    """`pack` uses file names as keys, and refuses a name that is too long."""
     (tmp_path / "in").mkdir()
     for name, data in CONTENTS.items():
         (tmp_path / "in" / name.decode()).write_bytes(data)
@@ -73,7 +72,7 @@ def test_the_new_format_is_written_like_any_other(house: Path, tmp_path: Path) -
 
 
 def test_what_needs_no_line_of_the_new_format(house: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Charts, costs, leads and salvage work on it; of drawings it says that there are none."""
+    """Charts, cold cost, references, recovery and the list of drawings work without code for the format."""
     (tmp_path / "in.tally").write_bytes(tally_of(CONTENTS))
     file = str(tmp_path / "in.tally")
     for command, told in (
@@ -91,13 +90,13 @@ def test_what_needs_no_line_of_the_new_format(house: Path, tmp_path: Path, capsy
 
 @pytest.mark.thorough
 def test_the_new_format_passes_the_contract(house: Path) -> None:
-    """The tests of the pages, run as they stand, in processes in which the format is listed."""
+    """Run the tests on the pages unchanged, in processes in which the format is registered."""
     data = house / "tests/data/tally"
     data.mkdir(parents=True)
     for number, contents in enumerate((CONTENTS, {})):
         (data / f"{number}.tally").write_bytes(tally_of(contents))
     tests = house / "tests/shardcore/formats/tally"
-    # The contract of writers starts processes of its own: they have to know the format, too.
+    # The contract tests of writers start processes, in which the format must also be registered.
     site = house / "site"
     site.mkdir()
     (site / "sitecustomize.py").write_text(

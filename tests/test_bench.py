@@ -1,4 +1,4 @@
-"""A row of the benchmark runs both sides, and its table goes into the page."""
+"""One row of the benchmark runs for this library and the reference; the table is inserted into the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bundle: built once, it runs with no Python on the path, and does what the installed program does."""
+"""The bundle runs without an installed Python, and gives the same results as the installed program."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN = (
     ("bloscpack/array.blp", "all"),
     ("xorb/chunks.xorb", ""),
 )
-"""Objects of each kind that a decoder of its own shows; without a key, the first."""
+"""Sample and key of objects that need different decoders; an empty key means the first object."""
 
 SECONDS = 60.0
 
@@ -33,13 +33,13 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600), pytest.mark.xdist_
 
 
 class Bundle(NamedTuple):
-    """A bundle, and the environment of a machine without Python."""
+    """Folder of the bundle, and environment variables of a machine without Python."""
 
     folder: Path
     environment: dict[str, str]
 
     def run(self, program: str, *arguments: object) -> tuple[int, str]:
-        """The exit code and the output of one of its programs."""
+        """Run a program of the bundle; return its exit code and output."""
         command = [self.folder / program, *map(str, arguments)]
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
         assert "Traceback" not in done.stderr, done.stderr
@@ -48,7 +48,7 @@ class Bundle(NamedTuple):
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    """The bundle: built here, which fails when it is too large; or the one that `SHARDSCOPE_BUNDLE` names."""
+    """Bundle in the folder that `SHARDSCOPE_BUNDLE` names; default: build one, which fails if it is too large."""
     home = tmp_path_factory.mktemp("bundle")
     built = os.environ.get("SHARDSCOPE_BUNDLE", "")
     if not built:
@@ -60,7 +60,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 
 def same(bundle: Bundle, capsys: pytest.CaptureFixture[str], *arguments: object, out: Path | None = None) -> int:
-    """The exit code of a command, in the bundle and installed; output and files are the same."""
+    """Run a command installed and in the bundle, compare exit code, output and files, and return the exit code."""
     capsys.readouterr()
     words = [str(word) for word in arguments]
     if out is None:
@@ -75,13 +75,12 @@ def same(bundle: Bundle, capsys: pytest.CaptureFixture[str], *arguments: object,
 
 
 def content(path: Path) -> dict[str, bytes]:
-    """The files of a folder, or one file."""
+    """Return the bytes of a file, or of all files in a folder except manifests, by relative path."""
     files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
     return {str(one.relative_to(path)): one.read_bytes() for one in files if one.name != "manifest.json"}
 
 
 def test_every_sample_is_extracted(bundle: Bundle, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """`shardcore extract` of the bundle writes the files that the installed command writes."""
     codes = [
         same(bundle, capsys, "extract", sample.path, "OUT", out=tmp_path / str(number))
         for number, sample in enumerate(resource_paths.samples())
@@ -92,7 +91,7 @@ def test_every_sample_is_extracted(bundle: Bundle, capsys: pytest.CaptureFixture
 def test_objects_are_shown_and_files_written(
     bundle: Bundle, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Decoders in processes of their own, writers of all formats and workers give the same results."""
+    """Decoders in separate processes, writers of all formats, and workers give the same results."""
     for name, key in SHOWN:
         if not key:
             run(["ls", str(SAMPLES / name), "--json", "--limit", "1"])
@@ -108,7 +107,7 @@ def test_objects_are_shown_and_files_written(
 
 @pytest.mark.display("xdotool")
 def test_every_sample_is_opened(bundle: Bundle, x_display: dict[str, str]) -> None:
-    """All samples are tabs of one window in a real display; each is seen by its title."""
+    """All samples open as tabs of one window on an X server; the window title shows each of them."""
 
     def xdotool(*words: str) -> str:
         done = subprocess.run(["xdotool", *words], env=x_display, capture_output=True, text=True, check=False)
@@ -133,7 +132,7 @@ def test_every_sample_is_opened(bundle: Bundle, x_display: dict[str, str]) -> No
 
 
 def test_contents_are_previewed(bundle: Bundle, tmp_path: Path) -> None:
-    """The window shows a mesh, a picture and a lesson as the installed program does, to the pixel."""
+    """Screenshots of a mesh, a picture and a lesson are identical to those of the installed program."""
     chart = json.loads(bundle.run("shardcore", "ls", SAMPLES / "des/contents.des", "--json")[1].splitlines()[4])
     mesh = SAMPLES / "neuroglancer/segmentation/mesh/0.shard"
     lesson = resource_paths.path("lessons/des-2-find-a-key.md")

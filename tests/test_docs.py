@@ -1,4 +1,4 @@
-"""The README and the pages: commands and code run with the output shown, links lead to files, pictures are there."""
+"""README and pages: their commands and code print the output shown; links and pictures exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOCS = ROOT / "docs"
 IMAGES = DOCS / "images"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 MOST_BYTES = 4 << 20
-"""Of all pictures together: they are in every clone."""
+"""Maximum bytes of all pictures together, since each clone of the repository contains them."""
 
 _PICTURE = re.compile(r'(?:!\[[^]]*\]\(|(?:src|srcset)=")([^)"]+\.(?:png|svg|webp))')
 _FENCE = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
@@ -27,12 +27,11 @@ _LINK = re.compile(r"(?<!!)\[[^]]*\]\(([^)#:]*)(?:#([^)]*))?\)")
 
 
 def text_of(page: Path) -> str:
-    """Return a page."""
     return page.read_text(encoding="utf-8")
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """Return the code of a language on a page."""
+    """Return the code blocks in one language on a page."""
     return [code for name, code in _FENCE.findall(text_of(page)) if name == language]
 
 
@@ -50,21 +49,21 @@ def examples(page: Path) -> Iterator[tuple[str, str]]:
 
 
 def installed(name: str, folder: Path) -> dict[str, str]:
-    """Return the variables of a process that has the extras which a page names, and nothing else."""
+    """Return the environment variables of a process that can import only what a page tells the reader to install."""
     folder = folder / "installed"
     folder.mkdir()
     return environment(folder, *named_on(text_of(ROOT / name)))
 
 
 def same(expected: str, shown: str) -> bool:
-    """Return whether an output is the one of a page, where `…` stands for anything in a line, or for lines."""
+    """Return whether an output matches that on a page; `…` matches any text in a line, alone in a line any lines."""
     pattern = re.escape(expected.strip()).replace("\\\n…\\\n", r"\n(?:.*\n)*?").replace("…", ".*")
     return re.fullmatch(pattern, shown.strip()) is not None
 
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that looks like a clone, in which files may be written."""
+    """Writable folder with links to the resources and docs of the repository; it is the current folder."""
     for name in ("resources", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
@@ -72,7 +71,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_picture_is_there_and_is_shown() -> None:
-    """No page has a hole, and no picture lies in the tree that no page shows; together they stay small."""
+    """Each picture on a page exists, each picture in the repository is on a page, and their total size is limited."""
     shown = {(page.parent / name).resolve() for page in PAGES for name in _PICTURE.findall(text_of(page))}
     pictures = {*IMAGES.iterdir(), *(DOCS / "decisions" / "images").iterdir()}
     assert shown == pictures
@@ -80,7 +79,7 @@ def test_every_picture_is_there_and_is_shown() -> None:
 
 
 def test_every_picture_is_made() -> None:
-    """`make pictures` makes each of them, and no other."""
+    """`make pictures` creates exactly the pictures of the window in the docs."""
     from tests.pictures import PICTURES
 
     names = {f"{name}.webp" for name in PICTURES}
@@ -88,7 +87,6 @@ def test_every_picture_is_made() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of the headings of a page."""
     return {
         re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-")
         for title in re.findall(r"^#+ (.*)$", text_of(page), re.MULTILINE)
@@ -96,7 +94,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_links_lead_somewhere() -> None:
-    """Links name files of the tree, and headings that are on those pages."""
+    """Links refer to files of the repository, and to headings of these pages."""
     for page in PAGES:
         for name, anchor in _LINK.findall(re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL)):
             target = page.parent / name if name else page
@@ -107,7 +105,7 @@ def test_links_lead_somewhere() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["README.md", "docs/first-steps.md", "docs/cookbook.md", "docs/troubleshooting.md"])
 def test_pages_show_what_is_printed(name: str, clone: Path) -> None:
-    """Commands and Python lines run one after the other, with the named extras, and print what the page shows."""
+    """Commands and code of a page, run in order with the extras that it names, print what it shows."""
     found = list(examples(ROOT / name))
     # Commands of pip and make are not run.
     found = [one for one in found if not one[0].startswith("$ ") or one[0].startswith(("$ shardcore ", "$ cp "))]
@@ -117,7 +115,7 @@ def test_pages_show_what_is_printed(name: str, clone: Path) -> None:
 
 
 def test_quoted_messages_exist() -> None:
-    """Each heading of the page of messages is printed by a command on the page, or is in the program."""
+    """Each message in a heading of the page is printed by a command on the page, or is a string in the program."""
     page = DOCS / "troubleshooting.md"
     printed = "\n".join(output for _, output in examples(page))
     sources = [text_of(path) for one in ("shardcore", "app") for path in (ROOT / one).rglob("*.py")]
@@ -131,20 +129,19 @@ def test_quoted_messages_exist() -> None:
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    """The site leaves no page out but the decisions, and names none that is not there."""
+    """The navigation of the site names all existing pages except the decisions, and no others."""
     named = re.findall(r"^ +- (?:[\w ]+: )?([\w/-]+\.md)$", text_of(ROOT / "mkdocs.yml"), re.MULTILINE)
     pages = [page.relative_to(DOCS) for page in DOCS.rglob("*.md") if page.parent.name != "decisions"]
     assert sorted(named) == sorted(page.as_posix() for page in [*pages, Path("notebook.md")])
 
 
 def test_the_reference_has_every_public_name() -> None:
-    """Each name of `shardcore` is on the page, once."""
     named = re.findall(r"^::: shardcore\.(\w+)$", text_of(DOCS / "reference.md"), re.MULTILINE)
     assert sorted(named) == sorted(shardcore.__all__)
 
 
 def test_every_public_name_has_a_docstring() -> None:
-    """So have the public methods and properties that a public class defines itself."""
+    """Includes the public methods and properties that a public class defines itself."""
     bare = []
     for name in sorted(shardcore.__all__):
         found = getattr(shardcore, name)
@@ -158,7 +155,7 @@ def test_every_public_name_has_a_docstring() -> None:
 
 
 def test_the_library_page_names_the_functions() -> None:
-    """Every public function stands on the page, and what the page calls is there."""
+    """The page names every public function, and calls only existing ones."""
     page = text_of(DOCS / "library.md")
     named = set(re.findall(r"shardcore\.(\w+)\(", page))
     functions = {name for name in shardcore.__all__ if inspect.isfunction(getattr(shardcore, name))}
@@ -178,7 +175,7 @@ def test_the_library_page_names_the_functions() -> None:
     ],
 )
 def test_the_examples_of_pages_run(name: str, part: str, clone: Path) -> None:
-    """The examples run one after the other with the extras that the page names; each prints or asserts something."""
+    """The examples of a page run in order with the extras that it names; each prints or asserts something."""
     code = blocks(DOCS / f"{name}.md", "python")
     (clone / "page.py").write_text("\n".join(code), encoding="utf-8")
     command, variables = [sys.executable, "page.py"], installed(f"docs/{name}.md", clone)
@@ -191,7 +188,7 @@ def test_the_examples_of_pages_run(name: str, part: str, clone: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.interop("mkdocs", "material", "mkdocstrings")
 def test_the_site_is_complete_in_itself(tmp_path: Path) -> None:
-    """It is built without a warning; no page, style or script of it names anything that is fetched."""
+    """The site is built without warnings, and its pages, styles and scripts load nothing from other servers."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True)
     used = re.compile(r"<(?:link|script|img|source|iframe)\b[^>]*?\b(?:src|href|srcset)=[\"']?(?:https?:)?//[^\s\"'>]+")
@@ -206,7 +203,7 @@ def test_the_site_is_complete_in_itself(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_type_checkers_know_the_types_of_the_library() -> None:
-    """Each line of the example with `# error` has one, and no other has."""
+    """The type checker reports errors for exactly the lines marked `# error` in the example."""
     page = ROOT / "tests" / "data" / "typed_calls.py"
     run = subprocess.run(
         [sys.executable, "-m", "mypy", str(page)], cwd=ROOT, capture_output=True, text=True, check=False

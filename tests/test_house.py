@@ -1,4 +1,4 @@
-"""The house plan: layers, lazy imports, the wheel, the pins, the workflows, and what may stand in a file."""
+"""Structure of the repository: size of packages, imports between layers, wheel, pinned versions, workflows, files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def run(*command: str | Path, cwd: Path = ROOT, check: bool = True, **environment: str) -> str:
-    """The output of a program, standard error included; with `check`, a failure shows that output."""
+    """Run a program; return its output and errors. With `check`, an exit code other than 0 is a failure."""
     output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     done = subprocess.run(command, check=False, cwd=cwd, env={**os.environ, **environment}, **output)
     assert done.returncode == 0 or not check, f"{command} answered {done.returncode}:\n{done.stdout}"
@@ -34,7 +34,7 @@ def run(*command: str | Path, cwd: Path = ROOT, check: bool = True, **environmen
 
 
 def repository_files() -> list[Path]:
-    """Every file of the repository, tracked or about to be: what git does not ignore."""
+    """Return all files of the repository, including new ones, that git does not ignore."""
     listing = run("git", "-c", f"safe.directory={ROOT}", "ls-files", "-coz", "--exclude-standard")
     files = [ROOT / name for name in listing.split("\0") if name]
     assert len(files) > 10
@@ -42,7 +42,7 @@ def repository_files() -> list[Path]:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file, empty when it holds something else."""
+    """Return the text of a file; empty for a binary file."""
     data = path.read_bytes()
     try:
         return "" if b"\0" in data else data.decode()
@@ -114,7 +114,7 @@ A number is raised by hand, with a comment beside it that says what users get fo
 
 
 def test_no_room_grows() -> None:
-    """Each room holds at most what the table allows, and the table is lowered when a room becomes smaller."""
+    """No room exceeds its limits in the table, and no limit is far above the size of its room."""
     sizes = {room: tuple(counts[name] for name in house.COLUMNS) for room, counts in house.rooms(ROOT).items()}
     grown = {room: size for room, size in sizes.items() if any(map(int.__gt__, size, ROOMS.get(room, (0,) * 4)))}
     assert grown == {}, "smaller, or a reason beside the number"
@@ -130,27 +130,27 @@ def test_no_room_grows() -> None:
 
 
 def lint_imports(tree: Path, *options: str, check: bool) -> str:
-    """What import-linter says about the packages under `tree`."""
+    """Return the output of import-linter for the packages below `tree`."""
     program = Path(sys.executable).parent / "lint-imports"
     paths = os.pathsep.join([str(tree), str(tree / "app")])
     return run(program, "--no-cache", *options, cwd=tree, check=check, PYTHONPATH=paths)
 
 
 def test_imports_point_down() -> None:
-    """Views import models, models the session; nothing imports upwards; formats do not know each other."""
+    """No package imports a higher layer, and formats do not import each other; see the contracts in pyproject.toml."""
     assert "0 broken" in lint_imports(ROOT, check=True)
 
 
 # --- the wheel --------------------------------------------------------------------------------------------
 
 
-# Built and installed once, whatever runs between: all tests of the wheel run in one worker.
+# All tests of the wheel run in one worker, so that it is built and installed only once.
 of_the_wheel = pytest.mark.xdist_group("wheel")
 
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel built from the tree, without the network."""
+    """Wheel built from the repository, without the network."""
     out = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "-q", "--no-index"]
     run(*pip, "--no-deps", "--no-build-isolation", "-w", out, ROOT)
@@ -160,10 +160,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The scripts folder of an environment that holds the wheel; its dependencies are borrowed.
+    """Scripts folder of an environment in which the wheel is installed; dependencies are those of this Python.
 
-    A path file adds our site-packages *behind* the new one. Path files in a folder added like that are not
-    obeyed, so the editable install of this checkout stays out of sight.
+    A path file adds this Python's site-packages *after* the new one. Path files in a folder added like that are
+    ignored, so the editable install of the repository is not used.
     """
     home = tmp_path_factory.mktemp("environment")
     venv.create(home, with_pip=False)
@@ -179,7 +179,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @of_the_wheel
 @pytest.mark.parametrize("command", ["shardcore", "shardscope"])
 def test_installed_commands_run(installed: Path, tmp_path: Path, command: str) -> None:
-    """Both commands of the installed wheel start, far from the checkout, and tell the version."""
+    """Both commands of the installed wheel print the version, outside the repository."""
     assert PROJECT["project"]["version"] in run(installed / command, "--version", cwd=tmp_path, PYTHONPATH="")
 
 
@@ -187,7 +187,7 @@ def test_installed_commands_run(installed: Path, tmp_path: Path, command: str) -
 @of_the_wheel
 @pytest.mark.parametrize("folder", ["resources", "docs"])
 def test_installed_files_are_found(installed: Path, tmp_path: Path, folder: str) -> None:
-    """Resources, pages of formats and the glossary are in the wheel as in the repository; its modules read them."""
+    """The wheel contains the resources, the pages of formats and the glossary, and its modules find them."""
     names = [path.relative_to(ROOT / folder).as_posix() for path in repository_files() if ROOT / folder in path.parents]
     if folder == "docs":
         names = [name for name in names if name == "glossary.md" or name.startswith("formats/")]
@@ -210,7 +210,7 @@ def test_the_description_of_the_package_has_no_link_into_the_repository(wheel: P
 
 @of_the_wheel
 def test_installed_man_pages(installed: Path) -> None:
-    """The wheel brings a page for each command, made from its help; groff has nothing to warn of."""
+    """The wheel contains a man page for both programs, created from their help; groff reports no warnings."""
     pages = installed.parent / "share/man/man1"
     for name, words in (("shardcore", ["shardcore verify", "--conflict", "EXIT STATUS"]), ("shardscope", ["--theme"])):
         text = (pages / f"{name}.1").read_text(encoding="ascii")
@@ -224,7 +224,7 @@ def test_installed_man_pages(installed: Path) -> None:
 
 
 def pins() -> dict[str, str]:
-    """Name to version, from packaging/constraints.txt; any other kind of line is an error."""
+    """Return the pinned version per name from packaging/constraints.txt; any other kind of line is an error."""
     found: dict[str, str] = {}
     for line in (ROOT / "packaging/constraints.txt").read_text().splitlines():
         if line and not line.startswith("#"):
@@ -235,7 +235,7 @@ def pins() -> dict[str, str]:
 
 
 def requirements() -> list[Requirement]:
-    """What pyproject.toml asks for, extras included; `gui` has the extra `preview` of the project itself."""
+    """Return the requirements in pyproject.toml, including extras, without those on the project itself."""
     project = PROJECT["project"]
     extras = [line for lines in project["optional-dependencies"].values() for line in lines]
     found = [Requirement(line) for line in [*project["dependencies"], *extras]]
@@ -244,12 +244,12 @@ def requirements() -> list[Requirement]:
 
 @pytest.mark.parametrize("requirement", requirements(), ids=lambda requirement: requirement.name)
 def test_pins_satisfy_the_project(requirement: Requirement) -> None:
-    """Each direct dependency is pinned, to a version that the project allows."""
+    """Each direct dependency is pinned to a version that the project allows."""
     assert requirement.specifier.contains(pins()[canonicalize_name(requirement.name)])
 
 
 def test_this_qt_is_an_allowed_one() -> None:
-    """The PySide6 in use is in the range, and the two releases known to be broken are outside it."""
+    """The installed PySide6 is in the allowed range, and two releases known to be broken are outside it."""
     (qt,) = [r for r in requirements() if r.name == "PySide6-Essentials"]
     assert qt.specifier.contains(metadata.version("PySide6-Essentials"))
     assert not qt.specifier.contains("6.9.1")
@@ -261,9 +261,9 @@ def test_this_qt_is_an_allowed_one() -> None:
 
 @pytest.mark.thorough
 def test_no_machine_path_and_no_registry_in_any_file() -> None:
-    """The repository names no folder of one machine and no package registry: it installs from anywhere."""
+    """No file contains an absolute path of one machine, or the name of a package registry."""
     machine = r"(?<![\w.*-])/(?:work|tmp|root|home/\w+|Users/\w+)/\w"
-    # One letter in brackets each, so that this file does not find itself.
+    # One letter of each name is in brackets, so that this file does not match.
     hosts = r"(?i:py[p]i\b|pythonhoste[d]|conda-forg[e]|anaconda\.or[g]|npmj[s]|crates\.i[o])"
     pattern = re.compile(f"{machine}|{hosts}")
     hits = []
@@ -274,13 +274,12 @@ def test_no_machine_path_and_no_registry_in_any_file() -> None:
 
 
 def workflow(name: str) -> dict[str, Any]:
-    """A workflow."""
     found: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text("utf-8"))
     return found
 
 
 def test_the_matrix_has_each_supported_python() -> None:
-    """Three systems, and the versions that the package names, the lowest first."""
+    """The workflow tests three systems, and all Python versions that the package names, the lowest first."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     named = [found[1] for one in project["classifiers"] if (found := re.search(r":: (3\.\d+)$", one))]
     matrix = workflow("check.yml")["jobs"]["check"]["strategy"]["matrix"]
@@ -290,7 +289,7 @@ def test_the_matrix_has_each_supported_python() -> None:
 
 
 def test_workflows_run_targets_of_the_makefile() -> None:
-    """Each `make` of a workflow names targets that exist; nothing names a package registry."""
+    """Each `make` in a workflow names existing targets."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
         steps = [step for job in workflow(path.name)["jobs"].values() for step in job["steps"]]

@@ -1,4 +1,4 @@
-"""The install without extras, the examples of every `--help`, and what is imported at the start."""
+"""Installation without extras, the examples in `--help` of every command, and the modules imported at the start."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ NAMES = {
     "segmentation": "neuroglancer/segmentation",
     "store.mdb": "mdb/cache/b31c58f4afe1d61b870f2aea365c952c79fd311d1fe55c9f3bbebf30df872205.mdb",
 }
-"""Names in the examples, and the samples that they mean."""
+"""Sample for each file name in the examples."""
 
 DECODED = "shardcore show segmentation/mesh 42 --png"
-"""Beginning of the example that needs a decoder."""
+"""Beginning of the only example that needs a decoder (extra `decoders`)."""
 
 
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment variables of a process that has the core alone: imports of all else that is here fail."""
+    """Environment variables of a process in which only the dependencies without extras can be imported."""
     folder = tmp_path_factory.mktemp("core")
     variables = environment(folder, PROJECT["name"])
     assert {"PySide6", "pyqtgraph", "PIL", "DracoPy", "pytest"} <= set(
@@ -46,14 +46,13 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def python(environment: dict[str, str], *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Runs Python."""
     options = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
     return subprocess.run([sys.executable, *arguments], check=False, env=environment, cwd=cwd, **options)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with everything that the examples name."""
+    """Folder with all files that the examples name."""
     for name, sample in NAMES.items():
         copy = shutil.copytree if (SAMPLES / sample).is_dir() else shutil.copy
         copy(SAMPLES / sample, tmp_path / name)
@@ -70,12 +69,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def examples() -> list[str]:
-    """The examples of all commands, in the order of the commands."""
+    """Return the examples of all commands, in the order of the commands."""
     return [line for name in COMMANDS for line in loaded(name).examples]
 
 
 def test_every_command_has_examples() -> None:
-    """One to three, each a call of the command itself, that fit a page and are parsed."""
+    """Each command has one to three examples of at most 100 characters, which call it with valid arguments."""
     for name in COMMANDS:
         command = loaded(name)
         assert 1 <= len(command.examples) <= 3, name
@@ -87,7 +86,7 @@ def test_every_command_has_examples() -> None:
 
 
 def test_the_examples_run_on_what_the_core_installs(core: dict[str, str], folder: Path) -> None:
-    """Without Qt and the extras, every example does its work on the samples; what decodes says what to install."""
+    """Without extras, all examples work on the samples; the one that needs a decoder names the extra to install."""
     lines = [line for line in examples() if "s3://" not in line]
     done = dict(zip(lines, run_examples(core, [f"$ {line}" for line in lines], folder), strict=True))
     expected = {line: 2 if line.startswith(DECODED) else 0 for line in lines}
@@ -104,7 +103,7 @@ EACH = (
 
 @pytest.mark.thorough
 def test_the_core_reads_all_formats(core: dict[str, str], tmp_path: Path) -> None:
-    """What cannot be decoded is neither damaged nor checked: a note names the extra."""
+    """Without a decoder, `verify` reports contents as not checked instead of damaged, and names the extra."""
     words = ("info", "ls", "verify", "extract")
     lines = [f"$ shardcore {word} {SAMPLES / one} {one}" for one in EACH for word in words]
     shown = run_examples(core, [line if " extract " in line else line.rsplit(" ", 1)[0] for line in lines], tmp_path)
@@ -119,7 +118,6 @@ def test_the_core_reads_all_formats(core: dict[str, str], tmp_path: Path) -> Non
 
 
 def test_the_example_with_a_decoder_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the extra `decoders`, the picture of a mesh is written."""
     (line,) = (line for line in examples() if line.startswith(DECODED))
     monkeypatch.chdir(folder)
     assert cli.program.run(shlex.split(line)[1:]) == 0
@@ -139,7 +137,7 @@ if __name__ == "__main__":
 
 
 def test_a_missing_decoder_names_the_extra(core: dict[str, str], folder: Path) -> None:
-    """The content is shown as far as it can be, with a note that says what to install; also from the other process."""
+    """A content that needs a missing package has a note that names the extra, also from the decoder process."""
     (folder / "contents.py").write_text(CONTENTS)
     done = python(core, "contents.py", "segmentation/mesh", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -150,7 +148,7 @@ def test_a_missing_decoder_names_the_extra(core: dict[str, str], folder: Path) -
 
 
 def test_the_window_names_the_extra(core: dict[str, str]) -> None:
-    """Without Qt, `shardscope` says in one line what to install, and answers 2; it still knows its version."""
+    """Without Qt, `shardscope` prints one line that names the extra, with exit code 2; `--version` works."""
     done = python(core, "-m", "shardscope", "some.shard#3")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
@@ -163,7 +161,7 @@ HEAVY = {"numpy", "rich", "pydantic", "boto3", "blosc.blosc_extension", "zstanda
 
 
 def imported(*arguments: str | Path, code: int = 0) -> set[str]:
-    """The heavy libraries and the formats that `shardcore` with these arguments imports, in a process of its own."""
+    """Run `shardcore` in a new process; return the formats that it imports, and the libraries of `HEAVY`."""
     script = (
         "import sys\n"
         "from shardcore.cli.program import run\n"
@@ -172,30 +170,30 @@ def imported(*arguments: str | Path, code: int = 0) -> set[str]:
     )
     command = [sys.executable, "-c", script, *map(str, arguments)]
     modules = set(subprocess.run(command, capture_output=True, text=True, check=True).stderr.split())
-    # A format's package declares it; what does the work is below.
+    # The package of a format only declares it; its modules read files.
     formats = {name.split(".")[2] for name in modules if name.startswith("shardcore.formats.") and name.count(".") > 2}
     return formats | (HEAVY & modules)
 
 
 @pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("info", "--help"), ("ls", "-h"), ("pack", "-h")])
 def test_telling_about_the_program_loads_next_to_nothing(arguments: tuple[str, ...]) -> None:
-    """The version and the help need neither NumPy nor rich, and no format."""
+    """The version and the help import no format and no heavy library."""
     assert imported(*arguments) == set()
 
 
 @pytest.mark.thorough
 def test_looking_at_a_file_loads_the_formats_that_were_asked(data: Path) -> None:
-    """The first format recognises its own file: the others, and what only they need, are not loaded."""
+    """A file is read without importing other formats and the libraries that only they need."""
     assert imported("info", data / "swh/small.shard") == {"swh", "numpy"}
     assert imported("explain", data / "swh/small.shard", "3") == {"swh", "numpy"}
     assert imported("get", data / "swh/small.shard", "00" * 32, code=1) == {"swh", "numpy"}
-    # Nobody else is asked about a folder with files of a known ending, and no codec is loaded to look at it.
+    # A folder with files of a known suffix is read without importing other formats and codecs.
     for name in ("des/archive", "mdb/cache", "neuroglancer/worked"):
         assert imported("info", SAMPLES / name) == {name.partition("/")[0], "numpy"}
 
 
 def test_importing_the_library_is_free() -> None:
-    """`import shardcore` loads none of its modules; a name loads what it needs."""
+    """`import shardcore` imports none of its modules; the use of a name imports what it needs."""
     code = "import sys, shardcore; before = len([n for n in sys.modules if n.startswith('shardcore')])\n"
     code += "shardcore.Span; print(before, shardcore.Span.__module__, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -204,7 +202,7 @@ def test_importing_the_library_is_free() -> None:
 
 @pytest.mark.thorough
 def test_a_window_is_seen_before_anything_is_fetched() -> None:
-    """The window is imported without HTTP, which local files do not need, and without what the first screen hides."""
+    """The main window is imported without HTTP libraries, and without modules of operations that start later."""
     late = ("http.client", "urllib3", "ssl", "multiprocessing", "markdown_it", "numpy.ma", "shardscope.tasks.find_key")
     late += ("shardcore.operations.convert", "shardcore.operations.edit", "shardcore.operations.pack", "difflib")
     code = f"import sys, shardscope.shell.main_window\nprint([name for name in {late} if name in sys.modules])"

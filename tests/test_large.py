@@ -1,4 +1,4 @@
-"""Honest files of a million objects are read by every command, those of a hundred thousand recovered and converted."""
+"""Commands on valid files of up to a million objects; all contents are read only in smaller files."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ pytestmark = [
 MILLION = 1_000_000
 THOUSANDS = 100_000
 MANY = (1 << 17) + 1
-"""More than any command takes at once. What costs a tenth of a millisecond per object runs on so many."""
+"""Number of objects for commands that take 0.1 ms per object; more than any command processes in one block."""
 DEAR = 20_000
-"""The same for cached files of Xet, where it costs a millisecond."""
+"""The same for a Xet cache, where an object takes 1 ms."""
 CHUNKS = 8192
-"""Chunks of a full xorb."""
+"""Number of chunks in a full xorb."""
 SPEC = {
     "@type": "neuroglancer_uint64_sharded_v1",
     "preshift_bits": 0,
@@ -44,7 +44,7 @@ SPEC = {
 
 
 def swh(folder: Path, count: int) -> Path:
-    """A Read Shard, by the reference writer."""
+    """Write a Read Shard with the reference writer."""
     from swh.shard import ShardCreator
 
     path = folder / "large.shard"
@@ -56,7 +56,7 @@ def swh(folder: Path, count: int) -> Path:
 
 
 def des(folder: Path, count: int) -> Path:
-    """A DES shard, by our writer: there is no reference package."""
+    """Write a DES shard with the writer of shardcore, since there is no reference package."""
     path = folder / "large.des"
     with shardcore.create(path, format="des") as writer:
         numbers = range(count)
@@ -65,7 +65,7 @@ def des(folder: Path, count: int) -> Path:
 
 
 def neuroglancer(folder: Path, count: int, encoding: str = "raw") -> Path:
-    """A shard of short values, by tensorstore."""
+    """Write a shard of short values with tensorstore."""
     import tensorstore as ts
 
     spec = SPEC | {"data_encoding": encoding}
@@ -80,12 +80,12 @@ def neuroglancer(folder: Path, count: int, encoding: str = "raw") -> Path:
 
 
 def zipped(folder: Path, count: int) -> Path:
-    """The same with a gzip member for each value."""
+    """Write the same shard with each value compressed by gzip."""
     return neuroglancer(folder, count, "gzip")
 
 
 def bloscpack(folder: Path, count: int) -> Path:
-    """A file of small chunks, by Bloscpack, which is older than the Python here."""
+    """Write a file of small chunks with Bloscpack, which needs names that newer Python versions have moved."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("Mapping", "MutableMapping", "Iterable", "Sequence"):
             patch.setattr(collections, name, getattr(collections.abc, name), raising=False)
@@ -97,7 +97,7 @@ def bloscpack(folder: Path, count: int) -> Path:
 
 
 def mdb(folder: Path, count: int) -> Path:
-    """The cache that hf-xet leaves behind, with its xorbs."""
+    """Write a shard cache and its xorbs with hf-xet."""
     import hf_xet
 
     (folder / "in").mkdir()
@@ -112,17 +112,17 @@ def mdb(folder: Path, count: int) -> Path:
 
 @dataclass(frozen=True)
 class Large:
-    """A file to make.
+    """File with many objects to test.
 
     Attributes:
-        make: Writes it with a number of objects into a folder.
-        package: The reference implementation that writes it, if one does.
-        objects: Objects in it.
-        target: The format that it is converted to.
+        make: Function that writes it, with a number of objects, into a folder.
+        package: Module of the reference implementation that writes it; empty for none.
+        objects: Number of its objects.
+        target: Format to which it is converted.
         checked: Whether every content has a checksum.
-        many: Objects of the smaller file, whose contents are all read.
-        xorbs: Whether chunks and xorbs are listed as well; each file has one chunk.
-        contents: Objects that are converted and extracted, where those are others.
+        many: Number of objects in a smaller version, of which all contents are read.
+        xorbs: Whether `ls` also lists chunks and xorbs; each object is a file with one chunk.
+        contents: Number of objects after conversion and extraction, if not `objects`; else 0.
     """
 
     make: Callable[[Path, int], Path]
@@ -136,12 +136,12 @@ class Large:
 
     @property
     def recovered(self) -> int:
-        """What salvage finds."""
+        """Number of objects that `recover` finds."""
         return self.objects + math.ceil(self.objects / CHUNKS) * self.xorbs
 
     @property
     def rows(self) -> int:
-        """What `ls` lists."""
+        """Number of rows that `ls` lists."""
         return self.recovered + self.objects * self.xorbs
 
 
@@ -156,7 +156,7 @@ FILES = (
 
 
 def marked(one: Large) -> list[pytest.MarkDecorator]:
-    """Each file is made once: its tests run in one worker."""
+    """Return marks that run all tests of a file in one worker, so that it is created once, and require its package."""
     marks = [pytest.mark.xdist_group(f"large {one.make.__name__}")]
     return [*marks, pytest.mark.interop(one.package)] if one.package else marks
 
@@ -166,14 +166,14 @@ Made = Callable[[int], tuple[Large, Path]]
 
 @pytest.fixture(scope="module", params=[pytest.param(one, id=one.make.__name__, marks=marked(one)) for one in FILES])
 def one(request: pytest.FixtureRequest) -> Large:
-    """A file that is made twice: large, and smaller."""
+    """Description of the file to test."""
     found: Large = request.param
     return found
 
 
 @pytest.fixture(scope="module")
 def made(one: Large, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """A file of so many objects, and where it is; made once."""
+    """Function that creates the file with a number of objects, once; returns its description and path."""
 
     @cache
     def make(objects: int) -> tuple[Large, Path]:
@@ -184,18 +184,18 @@ def made(one: Large, tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.fixture
 def large(one: Large, made: Made) -> tuple[Large, Path]:
-    """The large file, and where it is."""
+    """Description and path of the large file."""
     return made(one.objects)
 
 
 @pytest.fixture
 def many(one: Large, made: Made) -> tuple[Large, Path]:
-    """The smaller file, and where it is."""
+    """Description and path of the smaller file."""
     return made(min(one.many, one.objects))
 
 
 def output(folder: Path, *arguments: str) -> list[str]:
-    """What a command prints; it ends well, and complains of nothing."""
+    """Run a command, which must succeed without messages on standard error; return the lines that it prints."""
     told, complaints = folder / "stdout", folder / "stderr"
     with told.open("w") as out, complaints.open("w") as err, redirect_stdout(out), redirect_stderr(err):
         code = run(list(arguments))
@@ -204,20 +204,18 @@ def output(folder: Path, *arguments: str) -> list[str]:
 
 
 def test_info_and_tree(large: tuple[Large, Path], tmp_path: Path) -> None:
-    """Both state the file as it is."""
+    """`info` prints the number of objects, and `tree` prints nodes."""
     one, path = large
     assert any(f"{one.objects}" in line.replace(",", "") for line in output(tmp_path, "info", str(path), "--count"))
     assert len(output(tmp_path, "tree", str(path))) > 10
 
 
 def test_ls(large: tuple[Large, Path], tmp_path: Path) -> None:
-    """Every row is there."""
     one, path = large
     assert len(output(tmp_path, "ls", str(path))) == one.rows
 
 
 def test_ls_with_digests(many: tuple[Large, Path], tmp_path: Path) -> None:
-    """Every object has one."""
     one, path = many
     lines = output(tmp_path, "ls", str(path), "--digest", "sha256")
     assert len(lines) == one.rows
@@ -225,7 +223,7 @@ def test_ls_with_digests(many: tuple[Large, Path], tmp_path: Path) -> None:
 
 
 def verified(folder: Path, path: Path, depth: str) -> int:
-    """The number of objects that nothing checks; all others are as they should be."""
+    """Verify a file, which must have no findings; return the number of objects without a checksum."""
     told = json.loads("".join(output(folder, "verify", str(path), "--depth", depth, "--json")))
     assert (told["ok"], told["findings"]) == (True, [])
     return int(told["unverified"])
@@ -236,13 +234,13 @@ def test_verify_index(large: tuple[Large, Path], tmp_path: Path) -> None:
 
 
 def test_verify_contents(many: tuple[Large, Path], tmp_path: Path) -> None:
-    """Nothing is left unchecked that has a checksum."""
+    """All objects with a checksum are verified."""
     one, path = many
     assert verified(tmp_path, path, "content") == (0 if one.checked else one.objects)
 
 
 def test_get_and_trace(large: tuple[Large, Path], tmp_path: Path) -> None:
-    """An object in the middle is found."""
+    """`get` and `trace` find an object in the middle of the file."""
     one, path = large
     (line,) = output(tmp_path, "ls", str(path), "--skip", str(one.objects // 2), "--limit", "1")
     key = line.split()[-1]
@@ -251,7 +249,6 @@ def test_get_and_trace(large: tuple[Large, Path], tmp_path: Path) -> None:
 
 
 def test_salvage(many: tuple[Large, Path], tmp_path: Path) -> None:
-    """All objects are recovered."""
     one, path = many
     *lines, last = output(tmp_path, "salvage", str(path), "--plan", "--json")
     told = json.loads(last)
@@ -260,7 +257,6 @@ def test_salvage(many: tuple[Large, Path], tmp_path: Path) -> None:
 
 
 def test_convert(many: tuple[Large, Path], tmp_path: Path) -> None:
-    """All objects are in the new shard."""
     one, path = many
     out = tmp_path / "out"
     with (tmp_path / "told").open("w") as told, redirect_stdout(told), redirect_stderr(told):
@@ -269,7 +265,7 @@ def test_convert(many: tuple[Large, Path], tmp_path: Path) -> None:
 
 
 def test_extract(many: tuple[Large, Path], tmp_path: Path) -> None:
-    """Of the smallest files all objects become files; a file system has a hard time with a million."""
+    """Files with fewer objects are extracted completely; a file system is slow with a million files."""
     one, path = many
     if one.objects < MANY and sys.platform != "win32":
         output(tmp_path, "extract", str(path), str(tmp_path / "out"))

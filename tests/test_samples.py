@@ -1,4 +1,4 @@
-"""The bundled samples: made by a script, small, and each with keys that do what they are said to do."""
+"""The bundled samples are reproducible and small, and lookups of their listed keys end as described."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shardcore.teaching.resource_paths import KeyRole, Role, Sample
 from tests.samples.__main__ import RESOURCES, write_all
 
 MOST = 400_000
-"""Bytes of all samples together."""
+"""Maximum bytes of all samples together."""
 
 OUTCOMES = {KeyRole.TYPICAL: "found", KeyRole.CROWDED: "found", KeyRole.ABSENT: "absent"}
 LOST = {
@@ -22,7 +22,7 @@ LOST = {
     "xorb/damaged": {KeyRole.CROWDED: "damaged"},
     "des/damaged": dict.fromkeys(KeyRole, "damaged"),
 }
-"""What damage makes of lookups, by how the path begins."""
+"""Outcomes of lookups that damage changes, by the beginning of the sample's path."""
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -30,7 +30,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 def test_samples_are_what_the_script_makes(tmp_path: Path) -> None:
-    """Every file comes out of the script byte for byte, and so does the list of them; together they are small."""
+    """The script writes the same files with the same bytes; their total size is limited."""
     write_all(tmp_path)
     made, kept = _files(tmp_path), _files(RESOURCES / "samples")
     assert sorted(made) == sorted(kept)
@@ -39,7 +39,7 @@ def test_samples_are_what_the_script_makes(tmp_path: Path) -> None:
 
 
 def test_every_format_has_a_main_a_damaged_and_an_odd_sample() -> None:
-    """One of each, with a sentence that says what to see, and three keys with a sentence each."""
+    """Each format has one sample of each role; each sample has a description and three keys with descriptions."""
     roles: dict[str, list[Role]] = {}
     for sample in resource_paths.samples():
         roles.setdefault(sample.format, []).append(sample.role)
@@ -56,7 +56,7 @@ def _name(sample: Sample) -> str:
 
 @pytest.mark.parametrize("sample", resource_paths.samples(), ids=_name)
 def test_keys_do_what_is_said_of_them(sample: Sample) -> None:
-    """Typical and crowded keys are found, absent ones are not, and damage shows where it is said to; verify agrees."""
+    """Typical and crowded keys are found, absent ones are not, except for damage; `verify` reports damaged samples."""
     lost = next((found for start, found in LOST.items() if _name(sample).startswith(start)), {})
     with shardcore.open(sample.path, partial=True) as shard:
         for one in sample.keys:
@@ -69,7 +69,7 @@ def test_keys_do_what_is_said_of_them(sample: Sample) -> None:
 
 
 def test_damage_is_served_or_missed() -> None:
-    """What missions are built on: who gets wrong bytes, who misses an object, who notices nothing."""
+    """Damaged samples behave as the missions describe: wrong bytes, unchanged bytes, an error, or an empty object."""
     folder = RESOURCES / "samples"
     with shardcore.open(folder / "neuroglancer" / "damaged") as shard:
         assert [shard.read(shard.find(key))[:2] for key in ("20", "24")] == [b"It", b"it"]

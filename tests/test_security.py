@@ -1,4 +1,4 @@
-"""The page on security: each of its sentences has tests that run and fail when it is not so."""
+"""The security page: each of its promises is proved by tests, some of which are in this module."""
 
 from __future__ import annotations
 
@@ -134,17 +134,17 @@ PROOF = {
     ),
     "Keys are never stored": "no_secret_is_kept",
 }
-"""The first words of sentences, and the names of the tests behind them, with the module where others have that name."""
+"""Names of the tests that prove a promise, by its first words; `module.name` if several tests have the name."""
 
 
 def sentences() -> list[str]:
-    """The promises of the page: its list items."""
+    """Return the promises on the page, which are its list items."""
     return re.findall(r"^- (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 @cache
 def everywhere() -> dict[str, bool]:
-    """All tests, also with their module before them, and whether they run on any machine."""
+    """Return the names of all tests, with and without module name, and whether each runs on every machine."""
     found: dict[str, bool] = {}
     some = re.compile(r"mark\.(skip|skipif|xfail|interop|display)\b")
     for path in (ROOT / "tests").rglob("test_*.py"):
@@ -157,7 +157,7 @@ def everywhere() -> dict[str, bool]:
 
 
 def test_every_sentence_has_a_test() -> None:
-    """No sentence stands on the page without a test, and no test is named for a sentence that is not there."""
+    """Each promise has exactly one entry in `PROOF`, and each entry belongs to one promise."""
     found = sentences()
     assert len(found) > 30
     for sentence in found:
@@ -168,7 +168,7 @@ def test_every_sentence_has_a_test() -> None:
 
 @pytest.mark.parametrize("begin", PROOF)
 def test_the_tests_are_there(begin: str) -> None:
-    """What is named is a test, and one at least of each sentence always runs."""
+    """The tests named for a promise exist, and at least one of them runs on every machine."""
     runs = [everywhere()[name] for name in PROOF[begin].split()]
     assert any(runs)
 
@@ -186,7 +186,7 @@ def test_the_tests_are_there(begin: str) -> None:
     ],
 )
 def test_yaml_gives_plain_values(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tags of Python and aliases are refused, and nothing is called."""
+    """YAML with Python tags or aliases is refused, and no code in it runs."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FormatError):
         Zones.parse(text)
@@ -197,7 +197,7 @@ def test_yaml_gives_plain_values(text: str, tmp_path: Path, monkeypatch: pytest.
 
 @pytest.fixture
 def no_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """Notes and refuses every connection and every name that is looked up."""
+    """Make connections and host name lookups fail; the test fails if one was tried."""
     asked: list[Any] = []
 
     def refuse(*arguments: Any, **_: Any) -> Any:
@@ -212,7 +212,7 @@ def no_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 @pytest.mark.usefixtures("no_connections")
 def test_local_files_cause_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every sample is recognised, listed and verified without the network."""
+    """`info`, `ls` and `verify` of samples try no connection."""
     for folder in sorted((ROOT / "resources" / "samples").iterdir()):
         for path in sorted(folder.iterdir())[:4]:
             for command in (["info"], ["ls", "--limit", "5"], ["verify"]):
@@ -221,7 +221,7 @@ def test_local_files_cause_no_connection(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_addresses_inside_files_open_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where an info, a uid or a hash names an address, nothing is requested from it."""
+    """No request is sent to an address that is a name in an info file, or a uid."""
     with RangeServer() as server:
         for address in (f"{server.url}/x", "s3://bucket/x", "//evil/x", "file:///etc/passwd"):
             folder = tmp_path / re.sub(r"\W", "_", address)
@@ -237,7 +237,7 @@ def test_addresses_inside_files_open_nothing(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_nothing_that_acts_reaches_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command over a file whose name, keys and metadata are hostile prints text that only shows."""
+    """Commands print no control characters of a file whose name, keys and metadata contain terminal sequences."""
     stored = [Stored(key.encode(), b"content" * 9, "zstd", {key: key}) for key in HOSTILE]
     path = tmp_path / "n\x1b[31m\u202e\x9b2J.des"
     path.write_bytes(shard(stored))
@@ -258,7 +258,7 @@ def test_nothing_that_acts_reaches_the_terminal(tmp_path: Path, capsys: pytest.C
 
 
 def test_options_do_not_show_what_they_trust() -> None:
-    """What is said of how a store is reached has no key in it."""
+    """The texts that describe the access to a store contain no access key or password."""
     remote = RemoteOptions(access_key="AKIA", secret_key="hunter2", endpoint_url="https://me:hunter2@host")
     store, signer = store_of(remote), signer_of(remote)
     for text in (store, signer, str(shardcore.StoreUntrusted(file="f", stores=(store,), who=signer))):
@@ -271,14 +271,14 @@ def test_options_do_not_show_what_they_trust() -> None:
 
 @cache
 def sources() -> dict[str, str]:
-    """The modules of the program, without what tests alone use."""
+    """Return the text of all modules of the program, without `shardcore/testing`."""
     paths = [*(ROOT / "shardcore").rglob("*.py"), *(ROOT / "app").rglob("*.py")]
     names = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
     return {name: text for name, text in names.items() if not name.startswith("shardcore/testing/")}
 
 
 def test_the_environment_is_read_for_nothing_else() -> None:
-    """The names that the source reads are those of the page; some modules read names that stand elsewhere."""
+    """The program reads only the environment variables on the page; listed modules compute the names they read."""
     named = re.compile(r"environ(?:\.get\(|\[)([^,)\]]+)")
     read = {(name, what) for name, text in sources().items() for what in named.findall(text)}
     literal = {what.strip("\"'") for _, what in read if what[0] in "\"'"}
@@ -295,14 +295,14 @@ def test_the_environment_is_read_for_nothing_else() -> None:
 
 
 def test_nothing_turns_verification_off() -> None:
-    """No module makes a context that does not verify, and no option of a store does."""
+    """No module and no option of a store turns off the verification of certificates."""
     off = re.compile(r"CERT_NONE|verify\s*=\s*False|check_hostname|_create_unverified|assert_hostname|cert_reqs")
     assert not [name for name, text in sources().items() if off.search(text)]
     assert not [name for name in vars(RemoteOptions()) if re.search("tls|ssl|verify|insecure", name)]
 
 
 def test_only_sources_connect() -> None:
-    """Modules that can connect are those of remote sources; the window has a local socket, and a pair for signals."""
+    """Only remote sources import network modules, except for the local socket of the window."""
     modules = r"socket|ssl|http\.|urllib3|urllib\.request|requests|boto|PySide6\.QtNetwork"
     network = re.compile(rf"^\s*(?:import|from) (?:{modules})")
     found = {name for name, text in sources().items() if any(map(network.match, text.splitlines()))}
@@ -313,7 +313,7 @@ def test_only_sources_connect() -> None:
 
 
 def test_no_view_loads_resources() -> None:
-    """Rich text is shown by one class that loads nothing, and labels take Markdown of lessons through one function."""
+    """Rich text is shown only by a class that loads no resources; Markdown of lessons passes `without_resources`."""
     for name, text in sources().items():
         if name != "app/shardscope/widgets/plain_text.py":
             assert not re.search(r"\bQTextBrowser\b|[^\w.]QTextEdit\(", text), name
@@ -324,7 +324,7 @@ def test_no_view_loads_resources() -> None:
 
 
 def test_no_module_of_the_current_folder_is_loaded(tmp_path: Path) -> None:
-    """Modules of the names that Python and the decoder process import do nothing where a command runs beside them."""
+    """Modules in the current folder are not imported, even with names that Python or the decoder process imports."""
     for name in ("multiprocessing", "pickle", "signal", "numpy", "blosc", "sitecustomize", "shardcore", "typer"):
         (tmp_path / f"{name}.py").write_text("open('loaded', 'w').close()\n")
     shutil.copy(ROOT / "resources" / "samples" / "bloscpack" / "array.blp", tmp_path)
@@ -341,7 +341,7 @@ NAMES = ("../up", "/root", "C:\\drive", "c:stream", "..\\back", "a/../../b", "NU
 
 
 def test_no_key_leads_out_of_the_folder(tmp_path: Path) -> None:
-    """Members of a zip and keys of a shard with names that lead elsewhere become files in the folder, flat or not."""
+    """Keys and zip members with names such as `../up` or `/root` become files inside the target folder."""
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         for name in NAMES:
             archive.writestr(zipfile.ZipInfo(name), b"content")
@@ -359,7 +359,7 @@ def test_no_key_leads_out_of_the_folder(tmp_path: Path) -> None:
 
 
 def test_temporary_files_are_private(tmp_path: Path) -> None:
-    """What will replace a private file is private while it is written."""
+    """A temporary file that will replace a private file has the same permissions."""
     for name in ("swh", "des"):
         path = tmp_path / name / "a.shard"
         path.parent.mkdir()
@@ -372,7 +372,7 @@ def test_temporary_files_are_private(tmp_path: Path) -> None:
 
 
 def test_no_redirect_leaves_encryption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a server redirects from HTTPS to HTTP, nothing is requested there."""
+    """A redirect from HTTPS to HTTP is not followed."""
     made = certificate(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(made))
     with RangeServer() as plain, TlsServer(made) as safe, RedirectServer(plain.url) as answers:

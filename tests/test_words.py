@@ -1,6 +1,6 @@
-"""The words that people are shown: none of the left side of `docs/dev/vocabulary.md` occurs.
+"""Texts for users: words that the vocabulary (`docs/dev/vocabulary.md`, left column) replaces do not occur.
 
-Texts are the sentences in the code (`doc=`, steps, findings, messages, labels), as string literals, and the pages.
+Checked are the string literals in the code (descriptions, steps, findings, messages, labels) and the pages.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ ALLOWED = (
     "3. CAS Info Section",  # the section of the specification
     'Older texts say "CAS block" for xorb.',
 )
-"""Phrases in which a word of the left side may stand: quotations of specifications."""
+"""Phrases in which such a word is allowed, since specifications use them."""
 
 
 def rules(page: str) -> list[tuple[re.Pattern[str], tuple[str, ...]]]:
-    """The rows of the table: words that are not shown, and the beginnings of the paths where they are not."""
+    """Return a pattern of the words per row of the table, and the beginnings of the paths where these are forbidden."""
     table = page.partition("<!-- words -->")[2].partition("<!-- end of words -->")[0]
     rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.strip().splitlines()[2:]]
     found = [("|".join(map(re.escape, left.split(", "))), tuple(_places(where))) for left, _, where in rows]
@@ -33,7 +33,7 @@ def rules(page: str) -> list[tuple[re.Pattern[str], tuple[str, ...]]]:
 
 
 def _places(where: str) -> Iterator[str]:
-    """The beginnings of paths that the third column names: everything, folders, or formats."""
+    """Yield the beginnings of the paths that the third column names: all paths, a folder, or a format."""
     for name in where.split(", "):
         if name == "everywhere":
             yield ""
@@ -46,9 +46,9 @@ def _places(where: str) -> Iterator[str]:
 
 
 def literals(source: str) -> Iterator[tuple[int, str]]:
-    """The string literals of a module that may be sentences: no docstrings, and no bare names of fields and codes.
+    """Yield line and text of the string literals that may be sentences: no docstrings, names and codes.
 
-    What is filled into an f-string stands there as `{}`.
+    In the text of an f-string, `{}` replaces each expression.
     """
     tree = ast.parse(source)
     parts: set[int] = set()
@@ -68,14 +68,14 @@ def literals(source: str) -> Iterator[tuple[int, str]]:
 
 
 def paragraphs(page: str) -> Iterator[tuple[int, str]]:
-    """The lines of a page, without what is quoted as code and without comments."""
+    """Yield number and text of the lines of a page, with code blocks and comments left empty."""
     page = re.sub(r"```.*?```|<!--.*?-->", lambda found: "\n" * found[0].count("\n"), page, flags=re.DOTALL)
     yield from enumerate(page.splitlines(), 1)
 
 
 @cache
 def texts() -> tuple[tuple[str, int, str], ...]:
-    """Everything that somebody is shown, with path and line."""
+    """Return all texts to check, each with path and line."""
     found: list[tuple[str, int, str]] = []
     for folder in ("shardcore", "app"):
         for path in sorted((ROOT / folder).rglob("*.py")):
@@ -94,15 +94,14 @@ _QUOTED = re.compile("|".join(["`[^`]*`", *map(re.escape, ALLOWED)]), re.IGNOREC
 
 
 def cleaned(text: str) -> str:
-    """A text without the phrases that are allowed, and without names of fields and other code."""
+    """Return a text without allowed phrases and without code in backquotes."""
     return _QUOTED.sub("…", text)
 
 
-# One worker reads all texts for both.
+# Both tests run in one worker, so that the texts are read only once.
 @pytest.mark.thorough
 @pytest.mark.xdist_group("words")
 def test_no_word_of_the_left_side_is_shown() -> None:
-    """Each thing has one word, and the others are not used."""
     table = rules(LIST.read_text())
     assert len(table) >= 20
     hits = [
@@ -121,7 +120,7 @@ LITERAL = re.compile(
     r"|\b(?:not to|cannot) be had\b|\bhow far it is\b",
     re.IGNORECASE,
 )
-"""Patterns of literal English; labels, commands, messages, lessons and the pages for users are free of them."""
+"""Unidiomatic phrases that must not occur in the code, in lessons and in pages for users."""
 
 PLAIN = ("shardcore/", "app/", "docs/guide/", "docs/formats/", *(f"docs/{name}.md" for name in (
     "bounds", "cluster", "command-line", "cookbook", "first-steps", "glossary", "index", "install", "library",

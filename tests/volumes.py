@@ -1,4 +1,4 @@
-"""Volumes of an array, as tests need them: sharded, and as one file per chunk."""
+"""Writers of small Neuroglancer volumes for tests, sharded or with one file per chunk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OFFSET = (5, -3, 100)
 def scale_of(
     array: NDArray[Any], chunk: tuple[int, ...], key: str, spec: dict[str, Any] | None = None, nm: float = 4
 ) -> dict[str, Any]:
-    """The object of a scale in an info."""
+    """Return the JSON object of a scale in an `info` file; `nm` is the size of a voxel."""
     scale = {
         "key": key,
         "size": list(array.shape[:3]),
@@ -47,14 +47,14 @@ def scale_of(
 
 
 def write_info(folder: Path, dtype: str, *scales: dict[str, Any], **more: Any) -> None:
-    """The info of a volume."""
+    """Write the `info` file of a volume."""
     folder.mkdir(parents=True, exist_ok=True)
     members = {"@type": "neuroglancer_multiscale_volume", "type": "image", "data_type": dtype, "num_channels": 1}
     (folder / "info").write_text(json.dumps(members | more | {"scales": list(scales)}))
 
 
 def chunks_of(array: NDArray[Any], chunk: tuple[int, ...]) -> dict[tuple[int, ...], NDArray[Any]]:
-    """The chunks of an array, by their cells."""
+    """Return the chunks of an array by grid cell."""
     grid = grid_of(array.shape, chunk)
     return {
         cell: array[tuple(slice(n * step, (n + 1) * step) for n, step in zip(cell, chunk, strict=True))]
@@ -66,12 +66,12 @@ Encode = Callable[[NDArray[Any]], bytes]
 
 
 def raw(part: NDArray[Any]) -> bytes:
-    """A chunk as it is, x fastest."""
+    """Encode a chunk as `raw`: its voxels, x fastest."""
     return part.tobytes(order="F")
 
 
 def segmentation(part: NDArray[Any], block: tuple[int, ...] = (2, 2, 2)) -> bytes:
-    """A chunk of segment IDs, encoded as the package compressed_segmentation does: equal label tables are shared."""
+    """Encode a chunk of segment IDs like the package compressed_segmentation: blocks share equal label tables."""
     grid, dtype = grid_of(part.shape, block), part.dtype.newbyteorder("<")
     heads, body, tables = [], bytearray(8 * int(np.prod(grid))), {}
     for cell in product(*(range(count) for count in reversed(grid))):
@@ -95,7 +95,7 @@ def segmentation(part: NDArray[Any], block: tuple[int, ...] = (2, 2, 2)) -> byte
 
 
 def png(part: NDArray[Any]) -> bytes:
-    """A chunk as a grey picture whose pixels are the voxels, x fastest."""
+    """Encode a chunk as a grey PNG whose pixels are the voxels, x fastest."""
     stream = BytesIO()
     Image.fromarray(part.ravel(order="F").reshape(-1, part.shape[0])).save(stream, "PNG")
     return stream.getvalue()
@@ -110,7 +110,7 @@ def write_files(
     ending: str = "",
     encode: Encode = raw,
 ) -> None:
-    """The chunks that are not all 0, a file each."""
+    """Write each chunk that is not all zeros to its own file."""
     folder.mkdir(parents=True)
     for cell, part in chunks_of(array, chunk).items():
         if not part.any():
@@ -124,7 +124,7 @@ def write_files(
 def write_shards(
     folder: Path, array: NDArray[Any], chunk: tuple[int, ...], spec: dict[str, Any], encode: Encode = raw
 ) -> None:
-    """The chunks that are not all 0, in shards."""
+    """Write the chunks that are not all zeros to shards."""
     folder.mkdir(parents=True)
     grid = grid_of(array.shape, chunk)
     rows = [(morton(cell, grid), encode(part)) for cell, part in chunks_of(array, chunk).items() if part.any()]
@@ -133,21 +133,21 @@ def write_shards(
 
 
 def sample_array(shape: tuple[int, ...] = (20, 13, 9), dtype: str = "<u2", seed: int = 3) -> NDArray[Any]:
-    """Random numbers, with one chunk of zeros in the middle."""
+    """Return an array of random numbers with one chunk of zeros."""
     array = np.random.default_rng(seed).integers(1, 250, shape).astype(dtype)
     array[4:8, 4:8, 4:8] = 0
     return array
 
 
 ENCODED = {"labels": ("compressed_segmentation", segmentation), "png": ("png", png)}
-"""Encodings of chunks other than raw."""
+"""Name and function of the chunk encodings other than raw, by the name in `form` of `write_volume`."""
 
 
 def write_volume(folder: Path, form: str, array: NDArray[Any], chunk: tuple[int, ...] = (4, 4, 4), **more: Any) -> Path:
-    """A volume of one scale; returns the folder of the scale.
+    """Write a volume of one scale; return the folder of the scale.
 
-    Forms: `raw` and `gzip` are sharded, `files`, `files gz` and `files packed` are not; `labels` and `png` are encoded
-    chunks, sharded, or with `files ` before them as files.
+    Forms: `raw`, `gzip`, `labels` and `png` are sharded; with `files ` before `labels` or `png`, each chunk is a file.
+    `files` are raw, `files gz` are gzip files with the suffix .gz, and `files packed` are gzip files without it.
     """
     scale, packed, kind = folder / "4_4_4", form.removeprefix("files").strip(), form.rsplit(maxsplit=1)[-1]
     encoding, encode = ENCODED.get(kind, ("raw", raw))
@@ -169,7 +169,7 @@ FORMS = ("raw", "gzip", "files", "files gz", "files packed")
 
 
 class Slabs:
-    """An array as those of h5py and zarr: its slices are arrays, whose sizes are kept in `read`."""
+    """Array like those of h5py and zarr, from which only slices can be read; `read` lists the sizes of these slices."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         self.array, self.shape, self.dtype, self.read = array, array.shape, array.dtype, list[int]()

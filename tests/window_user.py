@@ -1,4 +1,4 @@
-"""A window without a display and its user: the same actions for the soak, the fuzzer and the state machine."""
+"""Main window without a display, with the actions of a user; shared by `soak`, the fuzzer and the state machine."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from shardscope.startup.settings import THEMES, Settings
 from shardscope.views.hex.layout import HexPart
 
 STALL_SECONDS = 60.0
-"""After this time of the processor without rest a window stalls."""
+"""Seconds of processor time after which a window with running jobs counts as stalled."""
 
 KEYS = ("0", "1", "a", "0,0,0", "[24,40]", "00" * 32, "meta", "all")
-"""Keys that some formats have, beside those of the file."""
+"""Keys that are looked up besides those of the open file; they are valid in some formats."""
 
 
 class Stalled(Exception):
-    """The window does not come to rest."""
+    """Raised if jobs of the window still run after the time allowed."""
 
 
 class WindowUser:
-    """A window, what is done with it, and what goes wrong meanwhile.
+    """Main window, random actions of a user in it, and a record of the errors they cause.
 
     Args:
-        folder: Its settings and the copies that are saved.
-        seed: Of the choices.
+        folder: Folder for the settings and for saved copies.
+        seed: Seed of the random choices.
 
     Attributes:
         wrong: Messages of Qt, exceptions of slots and jobs that failed with more than a `ShardError`.
-        failures: Why files did not open.
+        failures: Reasons why files could not be opened.
     """
 
     def __init__(self, folder: Path, seed: object = 1) -> None:
@@ -78,14 +78,10 @@ class WindowUser:
         self.wrong.append(f"job {job.title or job.key}: {job.error!r}")
 
     def rest(self, seconds: float = STALL_SECONDS) -> None:
-        """Let the window work until no job is open.
-
-        Raises:
-            Stalled: It takes longer than so many seconds of the processor.
-        """
+        """Process events until no job is running; raise Stalled after `seconds` of processor time."""
         began, quiet = time.process_time(), 0
         while quiet < 3:
-            # A loop, as in the program: without one Qt deletes nothing that is to be deleted later.
+            # An event loop is needed: without one, Qt does not delete objects passed to `deleteLater`.
             loop = QEventLoop()
             QTimer.singleShot(2, loop.quit)
             loop.exec()
@@ -111,7 +107,7 @@ class WindowUser:
     # --- what a user does ---
 
     def open(self, path: Path, **options: Any) -> None:
-        """Open a file in a tab, and wait until it is read."""
+        """Open a file in a tab, and wait until all jobs have ended."""
         self.session.open_tab(OpenRequest(str(path), **options))
         self.rest()
 
@@ -124,23 +120,21 @@ class WindowUser:
 
     @property
     def shard(self) -> Shard | None:
-        """The shard that is shown."""
         return self.session.shard
 
     def select_byte(self) -> None:
-        """Select some bytes of the file."""
+        """Select a random range of 1, 4 or 64 bytes."""
         source = self.shard.source if self.shard is not None else None
         if source is not None and source.size:
             start = self.dice.choice((0, source.size - 1, self.dice.randrange(source.size)))
             self.session.select_span(Span("", start, min(start + self.dice.choice((1, 1, 4, 64)), source.size)))
 
     def select_row(self) -> None:
-        """Select an object."""
         if (listing := self.session.listing) is not None and len(listing):
             self.session.select_row(self.dice.randrange(len(listing)))
 
     def select_node(self) -> None:
-        """Select a node of the tree, three levels down at most."""
+        """Select a random node of the tree, at most three levels down."""
         if self.shard is None:
             return
         path: list[Node] = []
@@ -154,7 +148,7 @@ class WindowUser:
         self.session.select_node(tuple(path))
 
     def look_up(self) -> None:
-        """Look up the key of the selected object, or another, and go through the steps."""
+        """Look up the key of the selected object or one of `KEYS`, and show the first steps and the cost."""
         ref = self.session.selection.ref
         key = ref.key if ref is not None and ref.key is not None and self.dice.random() < 0.8 else None
         self.session.lookup.start(key or self.dice.choice(KEYS))
@@ -164,11 +158,9 @@ class WindowUser:
         self.session.lookup.measure_cost()
 
     def refer(self) -> None:
-        """Find the references to what is selected."""
         self.session.references.find()
 
     def verify(self) -> None:
-        """Verify to a depth."""
         self.session.verification.start(self.dice.choice(list(Depth)))
 
     def search(self) -> None:
@@ -182,11 +174,9 @@ class WindowUser:
         search.close_bar()
 
     def panel(self) -> None:
-        """Show a panel."""
         self.window.show_part(self.dice.choice(sorted(self.window.panels.by_name)))
 
     def drawing(self) -> None:
-        """Show a drawing."""
         drawings = self.window.hex.drawings
         if drawings.sketches:
             drawings.show(self.dice.choice(drawings.sketches).name)
@@ -194,29 +184,25 @@ class WindowUser:
             drawings.to_bytes()
 
     def unfold(self) -> None:
-        """Unfold the tree and fold it again."""
         self.window.tree.expandToDepth(2)
         self.rest()
         self.window.tree.collapseAll()
 
     def travel(self) -> None:
-        """Go back and forward."""
         self.dice.choice((self.session.selector.back, self.session.selector.forward))()
 
     def theme(self) -> None:
-        """Choose another theme or zoom."""
         if self.dice.random() < 0.5:
             self.window.set_theme(self.dice.choice(tuple(THEMES)))
         else:
             self.dice.choice((lambda: self.window.zoom(larger=True), self.window.reset_zoom))()
 
     def reload(self) -> None:
-        """Open the same file again."""
         if not self.sandbox.on:
             self.session.reload()
 
     def type_byte(self, value: int) -> None:
-        """Type a byte at the first selected one, in the sandbox."""
+        """Type a byte over the first selected one, in the sandbox."""
         view, place = self.window.hex.view, self.sandbox.place
         if place is None:
             return
@@ -251,7 +237,7 @@ class WindowUser:
     ACTIONS: tuple[Callable[[WindowUser], None], ...]
 
     def act(self) -> str:
-        """Do something by chance, and wait until it is done; return its name."""
+        """Perform a random action, wait until its jobs have ended, and return its name."""
         action = self.dice.choice(self.ACTIONS)
         action(self)
         self.rest()

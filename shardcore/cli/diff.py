@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Source
 
 MOST_LINES = 60
-"""Maximum differences per kind printed as text."""
+"""Maximum number of fields, of shards, and of objects that are printed as text."""
 
 _BLOCK = 1 << 20
 

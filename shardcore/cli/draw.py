@@ -58,7 +58,7 @@ def draw(
             hint = "" if key else "; drawings of a lookup need a KEY"
             raise UsageError(f"unknown drawing {short(name)}; drawings of this file: {_names(sketches)}{hint}")
         if values:
-            sketch.draw({})  # where a value has to be read, its control is there from the first drawing on
+            sketch.draw({})  # controls whose values must be read exist only after the first drawing
         drawing = sketch.draw(_values(sketch, values or []))
     if svg:
         _write(drawing, svg, width=width, dark=dark)
@@ -110,7 +110,7 @@ BAR = 40
 """Characters of the longest bar."""
 
 MOST_LINES = 60
-"""Maximum bins printed as text; more bins are merged."""
+"""Maximum number of bins printed as text; with more bins, neighbours are merged."""
 
 
 class What(StrEnum):
@@ -128,7 +128,7 @@ def chart(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Count bytes per use, object sizes, or the load of slots.
+    """Chart the bytes per purpose, the object sizes, or the load of slots.
 
     Examples:
         shardcore chart small.shard load

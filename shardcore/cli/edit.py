@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 SHOWN_CHANGES = 20
-"""Maximum changes shown before the confirmation."""
+"""Maximum number of changes that are printed before the confirmation."""
 
 LocalFile = Annotated[str, typer.Argument(metavar="FILE", help="A local file.", show_default=False)]
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 FEW_ROWS = 10_000
-"""Maximum rows listed without loading the index first."""
+"""Maximum `--limit` for which rows are listed without loading the index first."""
 
 
 @opens
@@ -101,7 +101,7 @@ def ls(
             return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json, human=human) else 0
         # Rows of a large folder are printed while its files are opened.
         streamed = shard.source is None and shard.index_cost > SMALL_INDEX
-        # Whether a slot is unused or deleted (swh) needs the whole index.
+        # The whole index is needed to distinguish unused from deleted slots (swh).
         few = limit is not None and limit <= FEW_ROWS and not everything
         if not (streamed or shard.listed) and (json or not sizes_stated(shard)) and (not few or shard.source is None):
             with progress_bar("loading the index") as progress:
@@ -157,7 +157,7 @@ def get(
         elif len(refs) == 1 and part is None and window is None:
             from shardcore.operations.extraction import write_object
 
-            # A whole object of a remote file can be resumed.
+            # A whole object of a remote file is fetched so that an interrupted call can be resumed.
             write_object(shard, refs[0], output, force=force, limit=limit_bytes or None)
         else:
             write_whole(output, pieces, force=force)
@@ -230,7 +230,7 @@ def _extracted(
 
 
 def _print_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int, bool]:
-    """Print a line per file; return the number of files, the number of failures, and whether the source was lost."""
+    """Print a line per file; return the number of files, that of failures, and whether the source became unreadable."""
     failed, number = 0, -1
     like: Counter[Remedy] = Counter()
     try:
@@ -290,7 +290,7 @@ def _pieces(
 
 
 def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> None:
-    """Refuse a range that begins after the end of the object; a range that ends after it is shortened."""
+    """Raise UsageError if a range begins after the end of the object; a range that only ends after it is shortened."""
     if window is not None and 0 <= size < window[0]:
         raise UsageError(f"--range begins at {window[0]}; {short(ref.key)} has {size} bytes")
 

@@ -23,7 +23,7 @@ _OPTIONS = {
     OptionPurpose.LOCATE: "locate with",
     OptionPurpose.REKEY: "rekey with",
 }
-"""Labels of the purposes of options."""
+"""Label of each kind of options in the list of formats."""
 
 
 def formats(

@@ -60,11 +60,11 @@ if TYPE_CHECKING:
 
 
 _ROUTING = tuple(one.name for one in all_formats() if one.locate is not None)
-"""Formats that can compute the shard of a key."""
+"""Formats whose routing rule computes which shard stores a key."""
 
 _INDENT = "    "
 _WIDE = 36
-"""Maximum width of a value whose meaning is aligned with the others."""
+"""Maximum characters of a value that is padded, so that the meanings after the values form a column."""
 
 
 def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:
@@ -176,10 +176,10 @@ MANY_NODES = 10_000
 """Default of `--nodes`."""
 
 FIELD_LETTERS = 10_000
-"""Maximum characters of a field printed as text; JSON has all."""
+"""Maximum characters of a field that are printed as text; JSON has all of them."""
 
 MOST_FIELDS = 256
-"""Maximum fields of a section searched for texts."""
+"""Maximum number of fields of a section whose texts are looked up in the tree."""
 
 ENDS_AT_SECTION = 2
 """Number of nodes in a path from the file to a section."""
@@ -464,7 +464,7 @@ def _which_file(uri: str, shard: Shard) -> str:
 
 
 def _load_small(shard: Shard) -> None:
-    """Load the index unless it is large; the tree then shows damage in the index."""
+    """Load the index unless it is large, so that the tree shows damage in it."""
     if shard.index_cost <= SMALL_INDEX:
         _load(shard)
 
@@ -513,7 +513,7 @@ def _decoded_fields(shard: Shard) -> dict[str, str]:
                 texts = {f"{prefix}.{field.name}": field.text for field in fields}
                 found |= {name: text for name, text in texts.items() if name in numbers}
     except FormatError:
-        pass  # the fields themselves are there
+        pass  # the fields are then printed as plain numbers
     return found
 
 

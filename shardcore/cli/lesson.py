@@ -1,4 +1,4 @@
-"""Command `lesson`: list, export."""
+"""Command `lesson`, which lists lessons or exports them as HTML."""
 
 from __future__ import annotations
 

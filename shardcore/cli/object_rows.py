@@ -1,4 +1,4 @@
-"""Selection and printing of rows, for commands that list and extract; vectorised."""
+"""Rows of the command `ls`: selecting and printing objects, in blocks of rows."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from shardcore.shards.shard_tasks import (
 
 ROWS_AT_ONCE = 1 << 14
 FILES_AT_ONCE = 1 << 8
-"""Rows read at once if each row may be a separate file."""
+"""Rows read in one block if each row may be a separate file."""
 
 
 def unreadable_states(deleted: bool) -> tuple[State, ...]:
-    """Return the states of rows that cannot be read; `ls` hides them without `--all`."""
+    """Return the states of rows without readable content (tombstoned rows are readable if `deleted`)."""
     return (State.UNUSED, State.DELETED) if deleted else (State.UNUSED, State.DELETED, State.TOMBSTONED)
 
 
@@ -85,7 +85,7 @@ def shown_rows(
 
 
 def sizes_stated(shard: Shard) -> bool:
-    """Return whether all sizes are known without reading the header of each object."""
+    """Return whether a remote file states all sizes in its index, so that no object header needs to be read."""
     return shard.source is not None and not shard.source.near and shard.objects.sized
 
 
@@ -100,7 +100,7 @@ def list_rows(
     member: str = "",
     human: bool = False,
 ) -> int:
-    """Print rows; return the number of errors. `without_content` are states of rows that have no content to hash."""
+    """Print rows; return the number of errors. Rows in the states `without_content` have no digest."""
     if not digest and as_json:
         return _print_json(shard, columns, keys, member)
     if not digest:
@@ -121,7 +121,7 @@ def list_rows(
 
 
 def _print_json(shard: Shard, columns: ObjectColumns, keys: Sequence[str | None], member: str) -> int:
-    """Print rows as JSON lines; return the number of errors. Only rows that are not `bare` need an `ObjectRef`."""
+    """Print rows as JSON lines; return the number of errors. Only rows with metadata or parts need an `ObjectRef`."""
     bare, errors = shard.bare(columns), 0
     for run in np.split(np.arange(len(columns)), np.flatnonzero(bare[1:] != bare[:-1]) + 1) if len(columns) else ():
         part, texts = columns.take(run), keys[run[0] : run[-1] + 1]

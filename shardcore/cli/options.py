@@ -1,4 +1,4 @@
-"""Options shared by several commands."""
+"""Options shared by several commands, and decorators that add them to a command."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ class Opening:
     """Options of all commands that open a shard.
 
     Attributes:
-        options: Values of options for opening, by name.
-        written: Values of options for writing, by name.
-        remote: Options for remote files; None for defaults.
-        stdin: Standard input as a file, if the command got `-`.
+        options: Values of the formats' options for opening, by name.
+        written: Values of the formats' options for writing, by name.
+        remote: Options for remote files; None for the defaults.
+        stdin: Standard input as a file, if the URI is `-`; else None.
     """
 
     format: str | None = None
@@ -142,7 +142,7 @@ class Opening:
         return shard
 
     def open_rest(self, uri: str, *, whole: bool = False) -> Shard:
-        """Open a shard, or the readable part of a damaged one; with `whole`, all its bytes are needed."""
+        """Open a shard, or the readable part of a damaged one. With `whole`, try to fetch a remote file in one go."""
         try:
             with opening_whole(whole):
                 return self.open(uri)
@@ -155,7 +155,7 @@ class Opening:
 
 
 def target_of(out: str, how: Opening, *, force: bool) -> AbstractContextManager[OutputTarget]:
-    """Return the target of a command: a local path, or an address, whose store is checked first."""
+    """Return the target of a command's output: a local path, or an address, whose object store is checked first."""
     if not is_address(out):
         return nullcontext(OutputTarget(out))
     from shardcore.cli.output_targets import remote_target
@@ -164,7 +164,7 @@ def target_of(out: str, how: Opening, *, force: bool) -> AbstractContextManager[
 
 
 def only(when: str, applies: object, **given: object) -> None:
-    """Raise UsageError if an option is `given` while `applies` is false; `when` completes the message: `with --svg`."""
+    """Raise UsageError if an option has a value although `applies` is false; the message is `… only used <when>`."""
     for name, value in given.items():
         if value and not applies:
             raise UsageError(f"--{name.replace('_', '-')} is only used {when}")
@@ -192,7 +192,7 @@ def opening_flags() -> tuple[str, ...]:
 
 
 def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpose) -> dict[str, Any]:
-    """Return the options that were given; UsageError if the format lacks one, except for a switch for opening."""
+    """Return the options that are set. UsageError if the format does not have one, except for switches for opening."""
     values = {name: value for name, value in given.items() if value not in (None, False, "")}
     for name, value in values.items():
         users = [one.name for one in all_formats() if any(name == option.name for option in one.options_for(purpose))]
@@ -232,7 +232,7 @@ class WorkerOptions:
 
     @property
     def processes(self) -> int | None:
-        """Number of local processes; None for a Dask cluster, or without workers."""
+        """Number of local worker processes; None for a Dask cluster, or if no workers were requested."""
         kind, colon, count = (self.cluster or "").partition(":")
         if kind != LOCAL:
             return None
@@ -243,7 +243,7 @@ class WorkerOptions:
         return int(count) if count else usual_processes()
 
     def check_target(self, out: str) -> None:
-        """Raise UsageError for a local folder as the target of workers on other machines, without `--shared`."""
+        """Raise UsageError if workers on other machines would write to a local folder, unless `--shared` is set."""
         elsewhere = self.cluster is not None and self.processes is None
         only("with --cluster ADDRESS", elsewhere, shared=self.shared)
         if elsewhere and not self.shared and not is_address(out):
@@ -279,13 +279,13 @@ ResumingWorkers = Annotated[WorkerOptions, "cluster", "state", "send_keys"]
 NO_WORKERS = WorkerOptions()
 
 SOURCE = "source_"
-"""Prefix of a flag for opening if a flag for writing has the same name."""
+"""Prefix of the parameter for an option for opening if an option for writing has the same name."""
 
 
 def _format_flags(
     purpose: OptionPurpose, beside: Container[str] = (), formats: Iterable[Format] | None = None
 ) -> dict[str, tuple[Any, Any]]:
-    """Return annotation and default of the flags of the formats for one purpose. Names in `beside` are taken."""
+    """Return annotation and default of the formats' options for a purpose, by name; names in `beside` get a prefix."""
     users: dict[str, list[str]] = {}
     options: dict[str, Option] = {}
     for one in all_formats() if formats is None else formats:
@@ -312,7 +312,7 @@ def _flag(
 
 
 WORK = "Read and decompress up to N bytes (1K, 1M), whatever the file size; 0: no limit."
-# Flags of several commands, by parameter: those for opening a file, and those for all that read or write.
+# Flags by parameter: `_OPENING` for commands that open a file, `_COMMON` for all that read or write.
 _of_formats = partial(_flag, panel=FORMATS_PANEL)
 _OPENING = {
     "source_format": _of_formats(
@@ -373,7 +373,7 @@ def _with_flags(
     to_open = _format_flags(OptionPurpose.OPEN, to_write, formats) if opening else {}
     flags: dict[str, tuple[Any, Any]] = {"source_format": _OPENING["source_format"]} if opening else {}
     flags |= to_open | to_write
-    # The setting of the same name: convert reads it itself, extract writes one.
+    # `convert` reads its own manifest, and `extract` writes one: theirs is another option of the same name.
     manifest = SOURCE * any(one.name == "manifest" for one in own) + "manifest"
     reads_manifest = opening and formats is None and Convert not in operations.values()
     if reads_manifest:
@@ -381,7 +381,7 @@ def _with_flags(
     asks = opening and all(one.name != "yes" for one in own)
     if asks:
         flags["yes"] = _OPENING["yes"]
-    # Commands without these flags open no format with options of its own.
+    # Without options for opening there is nothing that `-O` could set.
     with_options = bool(to_open) and all(one.name != "option" for one in own)
     if with_options:
         flags["opening_options"] = _OPENING["opening_options"]
@@ -473,7 +473,7 @@ def _flag_type(one: Setting, flags: Sequence[str], hint: Any, default: Any) -> t
 
 
 def _as_given(kind: Any, given: dict[str, Any]) -> Any:
-    """Take the settings of an operation out of the `given` values of a command."""
+    """Remove the settings of an operation from the `given` values of a command; return the operation with them."""
     values, hints = {}, get_type_hints(kind)
     for name, one, _ in settings_of(kind):
         value = given.pop(name, None)
@@ -515,15 +515,15 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 
 
 _SHARDS, _LISTS = ("uri", "first", "second"), ("key_file", "manifest", "source_manifest")
-"""Parameters whose `-` is standard input: shards, and lists that are read once."""
+"""Parameters for which `-` means standard input: shards, and lists of keys or files."""
 
 _IN_MEMORY = 64 << 20
-"""Bytes of standard input that are kept in memory; more are kept in a temporary file."""
+"""Maximum bytes of standard input that are kept in memory; larger input is kept in a temporary file."""
 
 
 @contextmanager
 def _standard_input(names: Sequence[str]) -> Iterator[Source | None]:
-    """Yield standard input as a file, if a shard is `-`; a pipe is copied, because shards are not read in order."""
+    """Yield a copy of standard input if a shard is `-`, else None; a pipe cannot be read at any offset, a copy can."""
     if len(names) > 1:
         raise UsageError("standard input can be read only once: give - for one file")
     if not {*_SHARDS} & {*names}:
@@ -543,7 +543,7 @@ def _standard_input(names: Sequence[str]) -> Iterator[Source | None]:
 
 @contextmanager
 def _logged_requests(target: str | None) -> Iterator[RequestLog | None]:
-    """Log the requests of the block; at its end, also after an error, print the notes and write the log to `target`."""
+    """Yield a request log; at the end, also after an error, print its notes and write it to `target` unless None."""
     from shardcore.sources.remote.request_log import RequestLog
 
     shown: list[str] = []
@@ -556,7 +556,7 @@ def _logged_requests(target: str | None) -> Iterator[RequestLog | None]:
     try:
         yield tape
     except Forbidden:
-        notes = False  # the error says it: what was looked for beside it was refused, too
+        notes = False  # the notes would repeat the error: other files of the store were refused as well
         raise
     finally:
         for note in tape.notes if notes else ():

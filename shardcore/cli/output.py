@@ -1,4 +1,4 @@
-"""Output of results: JSON for programs, text for people."""
+"""Output of commands: JSON for programs, text for people, messages on standard error, and a progress bar."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def write_text_to(target: str | Path, text: str) -> None:
 
 
 def silence_output() -> None:
-    """Discard pending output, so that the interpreter does not fail when it flushes at exit."""
+    """Redirect standard output to the null device, so that the interpreter does not fail when it flushes at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -126,7 +126,7 @@ FLAGS = {
         )
     },
 }
-"""Advice per remedy, as options of the command line."""
+"""Advice for each remedy of an error, in terms of command-line options."""
 
 
 WITHOUT_FLAG = {
@@ -139,7 +139,7 @@ WITHOUT_FLAG = {
 
 
 def with_advice(text: str, remedy: Remedy | None, options: Container[str] | None = None) -> str:
-    """Return an error message with the advice for a remedy, if the command has the option that the advice names."""
+    """Return a message with the advice for a remedy that fits the command; `options` are its options, None: any."""
     if remedy is None:
         return text
     advice = FLAGS[remedy]
@@ -150,7 +150,7 @@ def with_advice(text: str, remedy: Remedy | None, options: Container[str] | None
 
 
 def stopped(error: SourceError, after: str) -> SourceError:
-    """Return an error of a source whose message includes the progress of the command."""
+    """Return the error with a message that states after how many objects the command stopped (`after`)."""
     what = "source unreachable" if isinstance(error, (ConnectionFailed, ServerFailed)) else "stopped"
     error.message = f"{what} after {after}: {error.message}"
     return error
@@ -196,7 +196,7 @@ class NodeCount:
 
     @property
     def over(self) -> str:
-        """Message that replaces the nodes beyond the limit."""
+        """Message printed in place of the nodes beyond the limit."""
         return f"only {self.most} nodes are printed; --nodes 0 prints all"
 
 
@@ -222,7 +222,7 @@ def children_of(node: Node, count: NodeCount) -> tuple[list[Node], str]:
     """Return the children that may still be printed, and a message if further ones are damaged or beyond the limit."""
     children: list[Node] = []
     if count.left == 0:
-        # Count without creating nodes, which are created by the hundred.
+        # Do not create nodes that will not be printed.
         return children, count.over if node.expandable else ""
     try:
         for child in node.children:
@@ -296,7 +296,7 @@ def progress_bar(title: str) -> Iterator[Progress]:
         from rich.progress import Progress as Bar
 
         columns = (TextColumn(title), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
-        # Lines of results appear above the bar, unless they go elsewhere.
+        # Results that are printed on the same terminal appear above the bar.
         above = sys.stdout is not None and sys.stdout.isatty()
         bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=above)
         with lock:
@@ -322,13 +322,13 @@ def progress_bar(title: str) -> Iterator[Progress]:
 
 @dataclass(frozen=True, slots=True)
 class OutputTarget:
-    """Target of a command.
+    """Target of a command's output: a local path, or a temporary folder whose files are uploaded.
 
     Attributes:
         path: Local path to write to.
-        named: Returns the name of a written path for display: the path itself, or its address.
-        send: Uploads what was written; files that others refer to go first.
-        delivery: Uploads single files, for commands that write many.
+        named: Function that returns a written path for display: the path itself, or its address.
+        send: Function that uploads all written files; files that others refer to go first.
+        delivery: Uploader of single files, for commands that write many; None for a local path.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Target of a command in an object store, to which complete files are sent."""
+"""Output of a command to an object store: files are written to a temporary folder, then uploaded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.upload import Upload
 
 FEW = 1000
-"""Maximum unfinished uploads examined: one page of a listing."""
+"""Maximum number of unfinished uploads that are counted for a warning: one page of a listing."""
 
 SCRATCH = "shardcore"
 """Prefix of temporary folders for uploads."""
@@ -87,7 +87,7 @@ def _warn_of_unfinished(upload: Upload, address: Address) -> None:
 
 @contextmanager
 def _scratch_folder() -> Iterator[Path]:
-    """Yield a temporary folder; those left by killed programs are removed."""
+    """Yield a temporary folder; older ones that killed programs left are removed first."""
     parent = Path(tempfile.gettempdir()).resolve()
     sweep(parent, SCRATCH)
     folder, held = _locked_folder(parent)

@@ -56,7 +56,7 @@ MOST_TOLD = 20
 
 
 def _options_of(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return completions of `-O`, with values where there are few."""
+    """Return completions of `-O NAME=VALUE`; values are proposed for options with a fixed choice."""
     from shardcore.shards.registry import format_of
 
     # Arguments before an incomplete option are not parsed.
@@ -109,7 +109,7 @@ def pack(asked: Pack, option: Options = None, json: Json = False, how: Opening =
 
 @contextmanager
 def _report_file(report: Path | None) -> Iterator[Path | None]:
-    """Yield the file of a report; for standard output, a temporary one."""
+    """Yield the path of the report; a temporary file if the report goes to standard output."""
     if str(report) != "-":
         yield report
         return
@@ -136,7 +136,7 @@ def convert(
     if option == ["help"]:
         return print_options(asked.format)
     settings = given(asked) | {"options": written_with(option, asked.format, how), "jobs": how.jobs}
-    # Of `-`, the conversion reads the keys; such a shard must open without it.
+    # The conversion reads a manifest from standard input, which is then not available for opening the shard.
     how = replace(how, options={**how.options, "manifest": asked.manifest if asked.manifest != "-" else None})
     settings["deleted"] = bool(how.options["deleted"])
     with (
@@ -181,7 +181,7 @@ def print_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE
 
 
 def written_with(option: list[str] | None, format_name: str, how: Opening) -> dict[str, Any]:
-    """Return the options of `-O`, merged with the flags of the same meaning: `--spec` is `-O spec=`."""
+    """Return the options for writing, from `-O` and from flags with the same meaning: `--spec` is `-O spec=`."""
     from shardcore.shards.opening import read_json_at
     from shardcore.shards.registry import format_of
 

@@ -1,4 +1,4 @@
-"""Main program: its commands, and the exit codes of errors."""
+"""Main program of the command line: table of commands, help in plain text, and exit codes of errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from shardcore.system import allow_many_files, ending_signals, single_blas_threa
 
 
 class FastConversion:
-    """Fast replacement for typer's `process_value`: text, choices, defaults and paths of files need no conversion."""
+    """Fast replacement for typer's `process_value`, which it calls except for texts, choices, defaults and files."""
 
     def __init__(self, parameter: Any) -> None:
         self._parameter = parameter
@@ -63,7 +63,7 @@ class FastConversion:
 
 
 def _is_accepted(path: str) -> bool:
-    """Return True for a readable or a new file, about which typer has no error."""
+    """Return True for a readable file or a new path: typer would report no error about it."""
     return not os.path.isdir(path) and (os.access(path, os.R_OK) or not os.path.exists(path))  # noqa: PTH110, PTH112
 
 
@@ -89,7 +89,7 @@ class PlainCommand(TyperCommand):
         super().__init__(*arguments, **settings)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments and options by panels; options for remote files have a separate help page."""
+        """Write arguments and options, grouped by panel; options for remote files have a separate help page."""
         from shardcore.cli.options import REMOTE_PANEL
 
         panels = help_panels(self, ctx)
@@ -168,14 +168,14 @@ _GROUPS = {
 _MODULES = {name: module for modules in _GROUPS.values() for module, names in modules.items() for name in names.split()}
 
 _OLDER_NAMES = {"salvage": "recover"}
-"""Old command names that still work; the help lists neither them nor `_OLDER_OPTIONS`."""
+"""Current name of each old command name, which still works; the help hides old names, and `_OLDER_OPTIONS`."""
 
 _OLDER_OPTIONS = re.compile("|".join(f", {one}" for one in ("--tape", "--leads")))
 
 _WRITERS = ("extract", "pack", "edit", "lesson", "find")
 WRITING = frozenset(name for name, module in _MODULES.items() if module in _WRITERS and name != "ls")
-"""Commands whose budget depends on the size of their output or the number of opened files; for the others it depends on
-the stored size."""
+"""Commands that write contents or open many files, so that the stored size of one file does not limit their work; see
+`Budget.taking`."""
 
 MANY_FILES = 1 << 16
 """Maximum open files requested from the system."""
@@ -187,7 +187,7 @@ ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
 def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..., int]:
     """Run a command within a budget, and convert errors to exit codes and lines on standard error.
 
-    With `taking`, the command writes or returns contents, which the budget then does not limit; see `Budget`.
+    `taking`: the command writes or returns contents, whose total the budget then does not limit; see `Budget`.
     """
 
     @functools.wraps(command)
@@ -204,7 +204,7 @@ def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..
         except (KeyboardInterrupt, Cancelled):
             return EXIT_INTERRUPTED
         except BrokenPipeError:
-            # The reader closed the pipe. The exit code is still set.
+            # The reader closed the pipe, which is no error: the exit code of the command is returned.
             silence_output()
             return code
         except OSError as error:
@@ -284,13 +284,13 @@ def report_error(error: ShardError, name: str) -> int:
 
 
 def exit_code(error: ShardError) -> int:
-    """Return 1 for a key that was not found, 2 for wrong usage, 3 for damage and other errors, 4 for a source."""
+    """Return 1 for a key that was not found, 2 for wrong usage, 4 for an unreadable source, 3 for damage and others."""
     codes = {UsageError: EXIT_USAGE, KeyAbsent: EXIT_ABSENT, SourceError: EXIT_SOURCE}
     return next((code for kind, code in codes.items() if isinstance(error, kind)), EXIT_DAMAGED)
 
 
 _COMPLETING = "_SHARDCORE_COMPLETE"
-"""Environment variable set by a shell for completion."""
+"""Environment variable that the shell sets when it requests completions."""
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -356,7 +356,7 @@ _PLAIN_WORDS = {
     "Got unexpected extra argument(s)": "too many arguments:",
     "Got unexpected extra argument": "too many arguments:",
 }
-"""Replacements for messages of the command-line library."""
+"""Replacements in messages of the command-line library, to make them plainer."""
 
 
 def _argument_text(error: Exception) -> str:

@@ -22,15 +22,15 @@ PIECE = 1 << 20
 """Bytes compared at once."""
 
 NEAR = 3
-"""Maximum equal bytes between two differences of one run."""
+"""Maximum number of equal bytes between two differences that still belong to one run."""
 
 _HEAD = -1 << 62
-"""First key of the pieces that belong to no object."""
+"""Base of the key of bytes that belong to no object and precede none; the key of their section is added."""
 
 
 @dataclass(frozen=True)
 class AlignedRanges:
-    """Ranges `[start, stop)` of two files, side by side: int64 of shape `(n, 2)` per file; a range may be empty."""
+    """Pairs of byte ranges `[start, stop)` of two files, int64 of shape `(n, 2)` each; one of a pair may be empty."""
 
     first: I64
     second: I64
@@ -46,7 +46,7 @@ class AlignedRanges:
 
 @dataclass(frozen=True)
 class DiffRun:
-    """Consecutive bytes that differ: a range `[start, stop)` of cells (row times width plus column), and per file."""
+    """Run of differing bytes: range of its cells (row × width + column), and its byte range in each file; half-open."""
 
     cells: tuple[int, int]
     first: tuple[int, int]
@@ -58,6 +58,7 @@ class AlignedRows:
     """Consecutive rows of two files side by side.
 
     Attributes:
+        top: Number of the first row.
         offsets: Offset of the first byte of each row in each file, shape `(2, rows)`; -1 for a row without bytes.
         data: Bytes, shape `(2, rows, width)`.
         there: Mask of the cells that have a byte, same shape.
@@ -129,7 +130,7 @@ class ByteDiff:
         return stored_bytes(self.sources[side], starts[begins], stops[ends]).data
 
     def next_run(self, cell: int, *, back: bool = False, progress: Progress = no_progress) -> DiffRun | None:
-        """Return the first difference at or after a cell (with `back`, the last one before it), or None."""
+        """Return the run at the first difference at or after a cell, or None; with `back`, at the last before it."""
         # The next difference is often close, so the step grows from a small one.
         step, most, edge = 1 << 10, max(PIECE // self.width, 1), -(-cell // self.width) if back else cell // self.width
         while edge > 0 if back else edge < self.rows:
@@ -177,7 +178,7 @@ class ByteDiff:
         return int((self.segments.first, self.segments.second)[side][segment, 1])
 
     def overview(self, buckets: int, progress: Progress = no_progress) -> tuple[I64, I64, int]:
-        """Count the differing bytes in each of `buckets` equal parts of each file, and the runs; reads both files."""
+        """Return counts of differing bytes in `buckets` equal parts of each file, and of runs; reads both files."""
         counts, runs, last = np.zeros((2, buckets), np.int64), 0, np.zeros(0, np.int64)
         sizes = [max(source.size, 1) for source in self.sources]
         step = max(PIECE // self.width, 1)
@@ -217,7 +218,7 @@ def byte_diff(
 def _object_spans(
     found: ShardDiff, shards: tuple[Shard, Shard], members: tuple[str, str], sources: Sequence[Source]
 ) -> tuple[list[I64], list[I64]]:
-    """Return per file the ascending, disjoint ranges of its objects, and the number of the match of each."""
+    """Return the ascending, disjoint ranges of the objects per file, and the numbers of these objects in `found`."""
     rows = found.first, found.second
     # Across formats an object may be matched twice; only its first match is used.
     wanted = np.ones(len(found.kinds), np.bool_)
@@ -274,7 +275,7 @@ class _Pieces:
 def _pieces(size: int, sections: tuple[Section, ...], names: I64, spans: I64, numbers: I64) -> _Pieces:
     """Cut a file at the boundaries of its sections and objects.
 
-    Keys are `2 * number` for an object, `2 * number + 1` for the bytes before it, negative for the end of a section.
+    The key of a piece is `2 * n` for object n of the comparison, `2 * n + 1` for the bytes before it, else negative.
     """
     begins = np.array([section.start for section in sections], np.int64)
     # Ten times as fast as `np.unique`.

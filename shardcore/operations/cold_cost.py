@@ -33,7 +33,7 @@ class ColdTrace:
 def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
     """Repeat a lookup with empty caches and return the requests that each step costs.
 
-    Reads from the sources that are already open, so cached ranges of a remote file are not fetched again.
+    The cost is counted as with empty caches, but ranges of a remote file that are cached are not fetched again.
 
     Raises:
         UsageError: The key is malformed, or bytes are not cached and `fetch` is False.
@@ -60,7 +60,7 @@ def _cold(shard: Shard, cost_recorder: CostRecorder) -> Source | Folder:
     if isinstance(shard, DataSet):
         return ColdFolder(shard.folder, cost_recorder)
     if shard.source is None:
-        raise UsageError("only a file or a folder has a cold start")
+        raise UsageError("a cold start can be measured only for a file or a folder")
     folder = ColdFolder(shard.source.folder, cost_recorder) if shard.source.folder is not None else None
     head = 0, head_bytes(shard.source.name)
     return ColdSource(shard.source, cost_recorder, folder, head=head, owned=False)

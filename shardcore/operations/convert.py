@@ -60,10 +60,10 @@ from shardcore.writing.temporary_names import inode_of
 from shardcore.writing.writer import Data, SameKeys, Sized, pieces_of
 
 MOST_KEPT = 512
-"""Maximum number of shards that stay open between checking keys and reading contents, and between plans."""
+"""Maximum number of shards of a data set that all stay open after their keys were checked; otherwise none does."""
 
 MOST_KEPT_BYTES = 256 << 20
-"""Maximum bytes of all shards that are kept open."""
+"""Maximum total size of these shards, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,12 @@ class SourceObject:
 
 
 class ConvertSource(ABC):
-    """Objects to convert.
+    """Source of the objects to convert: a shard, or a data set of shards or of files that are objects.
 
     Attributes:
         total: Number of objects; None if unknown.
-        left: Number left out per reason; complete at the end.
-        batched: Whether `objects` may yield batches, for a target that stores keys as they are.
+        left: Number of objects left out per reason; complete when all objects were yielded.
+        batched: Whether `objects` may yield several objects as one batch; requires keys that stay unchanged.
         checksum: Checksum of the contents of batches; see `Shard.checksum`.
     """
 
@@ -141,7 +141,7 @@ class FromMembers(ConvertSource):
     """Objects of a data set, read shard by shard; only a few shards are open at the same time."""
 
     _first: Work[HeldObjects] = staticmethod(held_objects)
-    """Reads the objects of a shard that are held in memory."""
+    """Function run for each shard, which returns the first objects with their contents."""
 
     def __init__(self, shard: DataSet, request: ObjectsRequest) -> None:
         super().__init__(request)
@@ -227,7 +227,7 @@ def _in_turn(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> 
 
 
 def _batched(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> Iterator[SourceObject | InputBatch]:
-    """Yield objects in turn; small ones without metadata in batches."""
+    """Yield objects one by one, but small ones without metadata and parts in batches."""
     for run in small_runs(shard, rows, SMALL_FILE):
         if not isinstance(run, SmallObjects):
             yield from _in_turn(shard, run, request)
@@ -287,7 +287,7 @@ CHECKSUMS = ("", "adler32", "crc32", "md5", "sha1", "sha224", "blake3", "sha256"
 """Checksums and digests of all formats, weakest first."""
 
 MOST_NAMED = 8
-"""Names listed in the message about a lost setting."""
+"""Maximum number of names in the message about a setting that cannot be stored."""
 
 LONGEST_NAME = 40
 
@@ -332,7 +332,7 @@ def convert(
         shard: The opened shard, or an argument of `open`: a path, an address, bytes.
         format: Name of the format to write.
         out: As in `pack`.
-        keys: How the keys of the new shard are chosen.
+        keys: Rule for the keys of the new shard; see `KeyChoice`.
         manifest: Result manifest of an earlier conversion that wrote `shard`: restores its keys, metadata and
             settings.
         deleted: Whether tombstoned objects are included, if the shard was opened to return them.
@@ -352,7 +352,7 @@ def convert(
         The result, with its losses; the notes have one line per loss.
 
     Raises:
-        UsageError: A key or an option does not fit; the manifest belongs to another shard.
+        UsageError: A key or an option is invalid in the target format, or the manifest belongs to another shard.
         FormatError: An object is corrupt.
         LimitExceeded: The contents have more bytes than `limit`.
         NotAShard: A file of a data set is not a shard.
@@ -422,8 +422,8 @@ class EarlierConversion:
 
     Attributes:
         header: Format and settings of the source of that conversion.
-        lines: Original objects, by the key that each has now.
-        joined: Original objects without a key, in order, whose contents are concatenated in one object now.
+        lines: Manifest lines of the original objects, by the key of the object that stores them now.
+        joined: Manifest lines of the original objects whose contents are now joined to one object, in order.
     """
 
     def __init__(self, where: str | Path, shard: Shard) -> None:
@@ -456,7 +456,7 @@ class EarlierConversion:
             raise UsageError(f"{self._where}, line {number}: neither `stored` nor `size` is given")
 
     def of(self, source: SourceObject) -> Iterator[tuple[SourceObject, dict[str, Any], dict[str, Content]]]:
-        """Yield the original objects stored in one object: each with its content, manifest line and parts."""
+        """Yield the original objects that one object now stores: content, manifest line and parts of each."""
         if len(self.joined) > 1:
             yield from self._cut(source)
             return
@@ -501,10 +501,10 @@ class EarlierConversion:
 
 
 class _Source:
-    """Objects of a shard as inputs for the writer of another format.
+    """Source of a conversion: yields the objects of a shard as inputs for the writer, and counts losses.
 
     Attributes:
-        guessed: Whether keys are placeholders, because contents were not read.
+        guessed: Whether some keys are placeholders: they depend on contents, which are not read for a plan.
     """
 
     def __init__(
@@ -526,9 +526,9 @@ class _Source:
         self._merged = self._renamed = self._revived = 0
 
     def decide(self, choice: KeyChoice, progress: Progress = no_progress) -> None:
-        """Choose the rule for keys; the default rule is `as-is` if all keys fit, else that of the format."""
+        """Choose the rule for keys. Default: `as-is` if all keys are valid in the target format, else its own rule."""
         self._choice = choice or KeyChoice.AS_IS
-        # An earlier conversion has its own keys; for a format without keys, the rule applies to file names in a folder.
+        # The manifest of an earlier conversion has the keys; in a format without keys, the rule applies to file names.
         if self._choice is not KeyChoice.AS_IS or self._earlier is not None or self._writes.keys is KeyRule.NONE:
             return
         why = self._objects.unfit_key(self._format, progress)
@@ -636,7 +636,7 @@ class _Source:
     def _restored(self, source: SourceObject, line: dict[str, Any], parts: dict[str, Content]) -> InputItem:
         record, key = source.record, line.get("key")
         before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row", "rows")}
-        # Metadata added by the format in between does not belong to the original.
+        # Metadata that only the present format added does not belong to the original object.
         name = key if key is not None else record.names.get("", "")
         content, given = self._array_file(record, name, source.content(""))
         facts, rest = self._sorted_facts(before if self._between else given | before)
@@ -687,7 +687,7 @@ class _Source:
         return InputItem(key, content, label, name, parts, facts, was=old, recorded=recorded)
 
     def _sized(self, content: Content) -> tuple[Content, dict[str, Any]]:
-        """Return a content, and a mapping that has its size after reading, for the manifest of joined contents."""
+        """Return a content to write, and manifest metadata: its size, set when it is read, if contents are joined."""
         if not self._joined:
             return content, {}
         sized: dict[str, Any] = {"size": 0}
@@ -706,7 +706,7 @@ class _Source:
         return {part: source.content(part) for part in source.record.names if part and part in self._writes.parts}
 
     def _array_file(self, record: ObjectRecord, name: str, content: Content) -> tuple[Content, dict[str, Any]]:
-        """Return content and metadata of an object; an array named `.npy` gets its header back for other formats."""
+        """Return content and metadata; an array named `*.npy` becomes a .npy file if the target has no arrays."""
         head = record.head
         if not head or not name.lower().endswith(NPY) or "dtype" in self._facts:
             return content, record.facts
@@ -756,7 +756,7 @@ def _limited(
         most = budget.most if limit is None else limit
         # Duplicate contents are read for their digests, so they count as well.
         if most and max(total, (budget.read + budget.expanded) // 3) > most:
-            stored = f", for {plural(budget.stored, 'stored byte')}" if limit is None else ""
+            stored = f", the limit for {plural(budget.stored, 'stored byte')}" if limit is None else ""
             raise LimitExceeded(f"the contents exceed {plural(most, 'byte')} in total{stored}")
 
     def pieces(data: Data) -> Iterator[bytes]:
@@ -786,7 +786,7 @@ def _limited(
 
 
 def _digested(content: Content) -> tuple[bytes, Content]:
-    """Return the sha256 of a content, and the content to write. A small content is read once and kept."""
+    """Return the sha256 of a content, and the content to write: its bytes if small, else itself, to be read again."""
     digest, held, size = hashlib.sha256(), [], 0
     with opened(content) as data:
         for piece in pieces_of(data):

@@ -1,4 +1,4 @@
-"""Conversion of one shard of a data set in a worker; arguments and results are plain values, as in `member_work`."""
+"""Reading the objects of one shard for conversion, in a thread or in a worker process."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from shardcore.shards.registry import format_of, writes_of
 from shardcore.shards.shard import Shard
 
 MOST_HELD = 2 << 20
-"""Maximum content bytes of a shard held in memory before conversion; others are read during conversion."""
+"""Maximum bytes of contents that are read from one shard in advance; other contents are read during conversion."""
 
 MOST_OBJECTS = 1 << 14
-"""Maximum objects of a shard held in memory."""
+"""Maximum number of objects that are read from one shard in advance."""
 
 KEYS_AT_ONCE = 1 << 14
 
@@ -33,7 +33,7 @@ NPY = ".npy"
 
 @dataclass(frozen=True, slots=True)
 class ObjectsRequest:
-    """Request for the objects of one shard; with `unread`, known sizes are returned instead of contents."""
+    """Request for the objects of one shard. With `unread`, no content is read whose size is known."""
 
     deleted: bool = False
     unread: bool = False
@@ -42,13 +42,13 @@ class ObjectsRequest:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRecord:
-    """Object and its metadata, as they are in its shard.
+    """Object of the source shard, with its metadata.
 
     Attributes:
-        names: File name of each part, by part.
+        names: File name per part; the part `""` is the content itself.
         checksum: Name of the checksum or digest of its content; see `Shard.checksum`.
-        head: Header that makes a `.npy` file of the content of an array; see `Shard.file_head`.
-        held: Contents in memory, by part, as pieces; a plan does not read a content of known size.
+        head: Header that turns the content of an array into a `.npy` file, or empty; see `Shard.file_head`.
+        held: Bytes that were read in advance, per part, in pieces; a part that was not read is missing.
     """
 
     ref: ObjectRef
@@ -61,7 +61,7 @@ class ObjectRecord:
 
 @dataclass(frozen=True, slots=True)
 class HeldObjects:
-    """Objects of a shard: total number, number left out per reason, and the first ones with contents in memory."""
+    """Objects of a shard: number to convert, number left out per reason, and the first objects with their contents."""
 
     count: int
     left: Counter[str]
@@ -99,7 +99,7 @@ def rows_to_convert(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], 
 def check_keys(
     shard: DataSet, name: str, progress: Progress, format: str, deleted: bool, keep: bool
 ) -> tuple[int, str]:
-    """Return the number of objects of a shard, and the reason why a key is invalid in the target format, or empty."""
+    """Return the number of objects to convert, and why a key is invalid in the target format (empty if none is)."""
     with shard.borrowed(name, keep=keep) as member:
         rows, _ = rows_to_convert(member, deleted=deleted)
         return len(rows), first_unfit_key(member, rows, format)
@@ -107,7 +107,7 @@ def check_keys(
 
 def first_unfit_key(shard: Shard, rows: NDArray[np.int64], format: str) -> str:
     if shard.objects.key_encoding == "hash" and len(rows):
-        # Such keys have one form: the first tells for all that there are.
+        # All hash keys have the same form: checking the first and the shortest one is enough.
         rows = rows[[0, int(np.argmin(shard.objects.key_bytes(rows).lengths))]]
     steps = (rows[first : first + KEYS_AT_ONCE] for first in range(0, len(rows), KEYS_AT_ONCE))
     return next(filter(None, (unfit_key_of(shard.objects.key_texts(step), format) for step in steps)), "")
@@ -151,7 +151,7 @@ def _first_held(member: Shard, request: ObjectsRequest) -> HeldObjects:
 
 
 def held_file(shard: DataSet, name: str, progress: Progress, request: ObjectsRequest, keep: bool) -> HeldObjects:
-    """Read a shard whose whole content is one object of its data set."""
+    """Read a file that is one object of its data set; its content is kept if it has at most `MOST_HELD` bytes."""
     row = shard.row_of_member(name)
     key = shard.objects.keys[row] if row is not None else None
     with shard.borrowed(name, keep=keep) as member:
@@ -177,7 +177,7 @@ def record_of(shard: Shard, ref: ObjectRef) -> ObjectRecord:
 def _contents(
     member: Shard, ref: ObjectRef, names: dict[str, str], room: int, *, unread: bool
 ) -> dict[str, tuple[bytes, ...]] | None:
-    """Return the contents by part; None if they exceed `room` bytes. Pieces are not joined: writers may need them."""
+    """Return the bytes of each part, in pieces as they are decoded; None if they exceed `room` bytes in total."""
     held: dict[str, tuple[bytes, ...]] = {}
     for part in names:
         if not part and unread and ref.size >= 0:

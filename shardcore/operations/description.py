@@ -1,6 +1,6 @@
-"""Description of each operation: its settings with type, default, help and unit, from which the command line is built.
+"""Settings of each operation, with type, default, help and unit, from which commands and dialogs are built.
 
-A description loads no other part of the library that needs NumPy: completing a command line reads it.
+The module imports nothing that needs NumPy, so that the completion of a command line stays fast.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Description of a field of an operation, for front ends.
+    """Description of one setting of an operation, from which its option and its field in a dialog are built.
 
     Attributes:
-        help: One sentence.
-        placeholder: Name of its value in help; empty for a switch.
-        flags: Options of the command line; default: the name of the field.
-        positional: Whether it is an argument instead of an option.
-        unit: Unit of a number: `bytes` may be given as 1K, 1M, 1G.
-        usual: Default of front ends, if it is not that of the library.
-        values: Values to choose from, of a text.
-        formats: Formats that have it; empty: all.
-        on: Value of a switch that is set, if it is not True.
-        forced: Name of a common switch, such as `force`, and the value that it stands for.
-        file: Whether it is the path of a file to write.
-        listed: Whether it is a list of keys, which may also come from a file.
-        panel: Title of its group in help; empty: the first one.
-        label: Label in a dialog; of a switch, text beside its box. Default: the help of a switch; else its name.
+        help: Text of the help, one sentence.
+        placeholder: Name of the value in help, such as `FILE`; empty for a switch.
+        flags: Names of the option, such as `--limit-bytes`; default: derived from the name of the setting.
+        positional: Whether it is a positional argument instead of an option.
+        unit: Unit of a number; a number of `bytes` may be written as 1K, 1M, 1G.
+        usual: Default in commands and dialogs; None if it is the default of the library.
+        values: Values that a text may have; empty if there is no fixed choice.
+        formats: Names of the formats that support the setting; empty for all formats.
+        on: Value of the setting if its switch is set.
+        forced: Name of a switch, such as `force`, that also determines this setting, and the value it sets.
+        file: Whether the value is the path of a file to write.
+        listed: Whether the value is a list of keys, which may also come from a file.
+        panel: Title of its group of options in the help; empty for the first group.
+        label: Label in a dialog; for a switch, the text of its check box. Default: help for a switch, else the name.
     """
 
     help: str
@@ -63,20 +63,20 @@ _SETTING = "setting"
 
 
 def setting(default: Any, help: str | Setting, placeholder: str = "", *flags: str, **more: Any) -> Any:
-    """Return a field with its description; `MISSING` for a field without default."""
+    """Return the dataclass field of a setting; `default` is `MISSING` if a value is required."""
     described = help if isinstance(help, Setting) else Setting(help, placeholder, flags, **more)
     return field(default=default, metadata={_SETTING: described})
 
 
 def settings_of(operation: Any) -> Iterator[tuple[str, Setting, Any]]:
-    """Yield name, description and default of the described fields of an operation, or of its class."""
+    """Yield name, description and default of each setting of an operation, or of a class of operations."""
     for one in fields(operation):
         if _SETTING in one.metadata:
             yield one.name, one.metadata[_SETTING], one.default
 
 
 def given(operation: Any) -> dict[str, Any]:
-    """Return the settings of an operation that are no arguments, as the keyword arguments of its library call."""
+    """Return the values of all settings except positional ones, as keyword arguments of the library function."""
     return {name: getattr(operation, name) for name, one, _ in settings_of(operation) if not one.positional}
 
 
@@ -95,10 +95,10 @@ KEYS = Setting("Keys, in the text form of the format.", "KEY", listed=True)
 LIMIT = "Refuse decoded objects over N bytes (1K, 1M); 0: no limit."
 
 ANY_SIZE = 1 << 63
-"""Value that means no limit."""
+"""Limit in bytes that no object exceeds, for calls that require a limit."""
 
 AS_USUAL = ""
-"""Default parts: those that are separate files in the unsharded format (fragments of a mesh)."""
+"""Value of `parts` for the parts that are separate files in the unsharded format (fragments of a mesh)."""
 
 ALL_PARTS = "all"
 
@@ -109,12 +109,12 @@ class Conflict(StrEnum):
     """Policy for a file that exists already. No policy follows a link or replaces a folder."""
 
     ERROR = "error"
-    """The object is not written, which is an error."""
+    """The object is not written, and an error is reported."""
     SKIP = "skip"
-    """A file with the name and size of the object is kept, and no content is read for it.
+    """A file with the name and size of the object is kept; the content of the object is not read.
 
     Name and size suffice, since a file gets its name only when it is complete. If the size is unknown before reading
-    (compressed chunks of Neuroglancer), the name suffices. A file of another size is kept, which is an error."""
+    (compressed chunks of Neuroglancer), the name suffices. A file of another size is kept, and an error reported."""
     RENAME = "rename"
     """The object gets the next free name: `name (2).txt`."""
     REPLACE = "replace"
@@ -122,7 +122,7 @@ class Conflict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectSelection:
-    """Selection of objects: keys, or all that a pattern and a kind leave."""
+    """Selection of objects: those with the `keys`, or all that fit the pattern `match` and the `kind`."""
 
     match: str | None = setting(None, "Only keys that match.", "GLOB")
     kind: str | None = setting(None, "Only objects of this kind.", "KIND")
@@ -130,7 +130,7 @@ class ObjectSelection:
 
     @property
     def everything(self) -> bool:
-        """True without pattern and kind."""
+        """True if neither a pattern nor a kind is set."""
         return self.match is None and self.kind is None
 
     def takes(self, key: str | None) -> bool:
@@ -239,7 +239,7 @@ class KeyChoice(StrEnum):
     """Rule for the keys of the new shard."""
 
     USUAL = ""
-    """Unchanged if all keys are valid in the format; else the rule of the format, sha256 or number."""
+    """Keys stay unchanged if all are valid in the target format; else its rule applies: sha256 or number."""
     AS_IS = "as-is"
     SHA256 = "sha256"
     """The sha256 of the content; equal contents become one object."""
@@ -295,7 +295,7 @@ HARD_LINKS = Setting("Edit a file with several names (hard links): it changes un
 
 @dataclass(frozen=True, kw_only=True)
 class Audited:
-    """Edit of objects, with a line for the audit log."""
+    """Edit of objects that can append a line to an audit log."""
 
     keys: Iterable[Key] = setting((), KEYS)
     reason: str = setting("", TOMBSTONE.help_of("reason"), "TEXT")

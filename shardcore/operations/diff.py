@@ -1,4 +1,4 @@
-"""Comparison of two shards: header fields, and objects, matched by key, then by digest."""
+"""Comparison of two shards: of their header fields, and of their objects, which are matched by key, then by content."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from shardcore.shards.shard import Shard
 I64 = NDArray[np.int64]
 
 _WHOLE = "all"
-"""Key of the concatenation of all chunks."""
+"""Key of the whole content of a file whose objects are chunks (bloscpack)."""
 
 _ALL_CHUNKS = -1
-"""Place of that content in `_digest`."""
+"""Index that means the whole content instead of one object, in `_digest`."""
 
 
 def compare_contents(
@@ -51,7 +51,7 @@ def compare_contents(
     unread: dict[int, str],
     progress: Progress,
 ) -> None:
-    """Compare pairs by their stored bytes if both have the same codec, else by digest. Fills `kinds` and `unread`."""
+    """Compare pairs by stored bytes or, if compression may differ, by digest; fill in `kinds` and `unread`."""
     a, b = a[numbers], b[numbers]
     raw = one.raw[a] & other.raw[b]
     stored = raw | _same_codec(one, other, a, b)
@@ -90,9 +90,9 @@ def _digest(side: DiffSide, place: int) -> str:
 
 
 def renamed(one: DiffSide, other: DiffSide, alone: I64, added: I64, progress: Progress) -> tuple[I64, I64, I64, I64]:
-    """Match objects whose keys differ by content; reads only objects for which the other side has an equal size.
+    """Match objects under different keys by their content; reads only objects whose size occurs in both shards.
 
-    Returns the positions of the pairs in both sides, then the positions without a match in each side.
+    Returns four arrays of indices: of the pairs in `one` and in `other`, of unmatched objects in `one` and in `other`.
     """
     a, b = _renamed_raw(one, other, alone, added)
     alone, added = np.setdiff1d(alone, a), np.setdiff1d(added, b)
@@ -123,7 +123,7 @@ def _renamed_raw(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tupl
 
 
 def _renamed_by_digest(one: DiffSide, other: DiffSide, left: I64, right: I64, progress: Progress) -> I64:
-    """Match objects by the sha256 of their contents; return pairs of positions, shape `(n, 2)`."""
+    """Match objects by the sha256 of their contents; return pairs of indices, shape `(n, 2)`."""
     by_digest: dict[str, list[int]] = {}
     total = len(left) + len(right)
     for done, b in enumerate(right.tolist()):
@@ -151,19 +151,19 @@ def _digest_or_none(side: DiffSide, place: int) -> str | None:
 
 
 Pairs = tuple[NDArray[np.uint8], I64, I64]
-"""Matched objects: their kinds, and their positions in both sides; -1 for none."""
+"""Objects of two shards as arrays: kind of each pair, and indices of its objects in both; -1 for a missing object."""
 
 
 def across(
     one: DiffSide, other: DiffSide, pairs: Pairs, alone: I64, added: I64, progress: Progress
 ) -> tuple[NDArray[np.bool_], I64, I64, I64, I64]:
-    """Match the objects of two shards of different formats by content, whatever their keys are.
+    """Match the objects of two shards of different formats by content, also under different keys.
 
     Conversion replaces keys by hashes or numbers. Numbers may be equal by accident, so pairs with different contents
     are matched again. Some formats deduplicate contents, store parts as objects, or join chunks.
 
     Returns:
-        Mask of the pairs that stay, positions of renamed pairs in both sides, and the positions left in each side.
+        Mask of the pairs that are kept, then four arrays of indices as `renamed` returns them.
     """
     kinds, first, second = pairs
     changed = np.flatnonzero(kinds == CODES[DiffKind.CHANGED])
@@ -185,7 +185,7 @@ def across(
 def _repeated(one: DiffSide, other: DiffSide, alone: I64) -> tuple[I64, I64, I64]:
     """Find objects whose content the other shard has under another key, or as a part of an object.
 
-    Returns positions found, positions of the objects with their contents, positions left.
+    Returns indices of the objects found, indices in `other` of the same contents, and indices of the other objects.
     """
     none = np.zeros(0, np.int64)
     if not len(alone):
@@ -206,7 +206,7 @@ def _repeated(one: DiffSide, other: DiffSide, alone: I64) -> tuple[I64, I64, I64
 
 
 def _whole(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tuple[I64, I64] | None:
-    """Match all chunks of one content with one object, or with other chunks, that have the same content; else None."""
+    """Match all chunks of a shard with the only object, or all chunks, of the other; None if the contents differ."""
     wholes = [_WHOLE in side.shard.views for side in (one, other)]
     complete = len(alone) == len(one), len(added) == len(other)
     if not any(wholes) or not all(all_ or len(left) == 1 for all_, left in zip(wholes, (alone, added), strict=True)):
@@ -237,7 +237,7 @@ class DiffDepth(StrEnum):
 
 
 _URGENT = (*(DiffKind.CHANGED, DiffKind.UNREAD, DiffKind.REMOVED, DiffKind.ADDED, DiffKind.RENAMED, DiffKind.MOVED),)
-"""Order of the objects that differ."""
+"""Kinds of the objects that differ, in the order in which the objects are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,14 +261,14 @@ class ObjectDiff:
 
 @dataclass(frozen=True, slots=True)
 class MemberDiff:
-    """Shard of two compared data sets.
+    """Result of comparing the shard of one name in two data sets.
 
     Attributes:
-        name: Its name.
+        name: File name of the shard.
         change: Equal, changed, added, removed or unread.
-        first: Its bytes in the first data set; None if it is not there.
-        second: Its bytes in the second data set; None if it is not there.
-        counts: Number of its objects per kind; an object that moved to another shard is counted in the old one.
+        first: Its size in bytes in the first data set; None if that does not have it.
+        second: Its size in bytes in the second data set; None if that does not have it.
+        counts: Number of its objects per kind; an object that moved to another shard counts for the old one.
         why: Reason why it could not be read, or empty.
     """
 
@@ -329,7 +329,7 @@ class ShardDiff(Displayed):
         return numbers[np.argsort(ranks[numbers], kind="stable")]
 
     def objects(self, first: Shard, second: Shard, numbers: I64 | None = None) -> Iterator[ObjectDiff]:
-        """Yield objects that differ; `numbers` default to all of `differing`."""
+        """Yield the objects with these `numbers`; default: all that differ, in the order of `differing`."""
         chosen = self.differing if numbers is None else numbers
         for begin in range(0, len(chosen), KEYS):
             part = chosen[begin : begin + KEYS]
@@ -433,10 +433,7 @@ def _rows(side: DiffSide, places: I64) -> I64:
 
 
 def _matched(one: DiffSide, other: DiffSide, progress: Progress) -> tuple[I64, I64, I64, I64]:
-    """Match keys by hash. If a key occurs several times, its objects are matched in order.
-
-    Returns the positions of the pairs in both sides, then the unmatched positions of each side.
-    """
+    """Match keys by hash; objects with the same key are matched in order. Returns indices as `renamed` does."""
     encoded = one.objects.key_encoding == other.objects.key_encoding
     numbers = one.key_numbers(encoded=encoded)
     progress(1, 4)
@@ -482,7 +479,7 @@ def _elsewhere(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.boo
 
 
 def field_pairs(first: Shard, second: Shard) -> tuple[tuple[str, Value | None, Value | None], ...]:
-    """Return the header fields of two shards as (name, first, second); empty for different formats."""
+    """Return all header fields as (name, first, second), None if missing; different formats share only `format`."""
     one: dict[str, Value | None] = dict(first.fields)
     other: dict[str, Value | None] = dict(second.fields)
     if first.format != second.format:

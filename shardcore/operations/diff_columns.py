@@ -25,7 +25,7 @@ KEYS = 1 << 14
 """Keys hashed at once."""
 
 SPREAD = 16
-"""A range of a local file is read at once if it has at most this many times the bytes needed."""
+"""Maximum ratio of the bytes read to the bytes needed, if scattered bytes of a local file are read as one range."""
 
 ROWS = 1 << 16
 
@@ -35,7 +35,7 @@ _REPEATED = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 class DiffKind(StrEnum):
-    """Result of comparing one object."""
+    """Difference of one object between two shards."""
 
     EQUAL = "equal"
     MOVED = "moved"
@@ -56,7 +56,9 @@ class DiffSide:
     """Objects of one compared shard; arrays have one entry per object.
 
     Attributes:
-        start: First stored byte; -1 if the object is not stored in one range.
+        row: Row number in `Objects`.
+        start: Offset of the first stored byte; -1 if the object is not stored in one range.
+        stop: Offset after the last stored byte; -1 likewise.
         size: Uncompressed bytes; -1 if unknown.
         codec: Index into `Objects.codecs`.
         member: Index into `DataSet.members`; zeros for a single shard.
@@ -102,7 +104,7 @@ class DiffSide:
 
 
 def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) -> DiffSide:
-    """Load the index of a shard and return its objects; with `sizes`, missing sizes are read from the objects."""
+    """Load the index and return the objects; with `sizes`, sizes that it does not state are read from the objects."""
     shard.load_index(progress)
     objects = shard.objects
     # Tombstoned objects are compared only if the shard was opened to return them.
@@ -132,7 +134,7 @@ def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) ->
 
 
 def columns_at(objects: Objects, rows: I64, *, sizes: bool) -> Iterator[tuple[I64, ObjectColumns]]:
-    """Yield positions in `rows` with their columns, in blocks. Rows may be in any order; negative rows are skipped."""
+    """Yield, in blocks, indices into `rows` (unsorted; negative rows are skipped) and the columns of those rows."""
     order = np.argsort(rows, kind="stable")
     order = order[rows[order] >= 0]
     for at in range(0, len(order), ROWS):
@@ -146,7 +148,7 @@ def columns_at(objects: Objects, rows: I64, *, sizes: bool) -> Iterator[tuple[I6
 
 
 def numbered(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Make the first number of each hash unique, in place: repeated hashes are changed by their count."""
+    """Make the first number of each hash unique, in place: the n-th repetition adds n times a constant."""
     order = np.argsort(hashes[:, 0], kind="stable")
     ordered = hashes[order, 0]
     fresh = np.ones(len(ordered), np.bool_)
@@ -158,7 +160,7 @@ def numbered(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def equal_numbers(numbers: NDArray[np.uint64], others: NDArray[np.uint64]) -> tuple[I64, I64]:
-    """Return the positions of equal pairs of numbers in two arrays, ascending in the first array."""
+    """Return the indices of equal hashes (pairs of numbers) in two arrays, ascending in the first array."""
     _, a, b = np.intersect1d(numbers[:, 0], others[:, 0], assume_unique=True, return_indices=True)
     same = numbers[a, 1] == others[b, 1]
     order = np.argsort(a[same], kind="stable")
@@ -179,7 +181,7 @@ def stored_bytes(source: Source, starts: I64, stops: I64) -> ByteStrings:
 
 
 def batches(group: I64, start: I64, length: I64) -> Iterator[I64]:
-    """Yield batches of objects of one group, sorted by start: at most `BLOCK` bytes, or one larger object."""
+    """Yield indices in batches, sorted by start: objects of one group, at most `BLOCK` bytes or one larger object."""
     order = np.lexsort((start, group)) if len(group) and int(group.max()) > 0 else np.argsort(start, kind="stable")
     sums = np.cumsum(length[order])
     groups = group[order]
@@ -193,7 +195,7 @@ def batches(group: I64, start: I64, length: I64) -> Iterator[I64]:
 
 
 def stored_alike(one: DiffSide, other: DiffSide, a: I64, b: I64, progress: Progress = no_progress) -> NDArray[np.bool_]:
-    """Return a mask of the pairs with equal stored bytes; False if an object is not stored in one range."""
+    """Return a mask of the pairs with equal stored bytes; False for an object that is not stored in one range."""
     same = np.zeros(len(a), np.bool_)
     length = one.stop[a] - one.start[a]
     here = (one.start[a] >= 0) & (other.start[b] >= 0) & (length == other.stop[b] - other.start[b])
@@ -236,7 +238,7 @@ def _large_alike(one: DiffSide, other: DiffSide, a: int, b: int) -> bool:
 
 
 def stored_hashes(side: DiffSide, places: I64) -> tuple[I64, NDArray[np.uint64]]:
-    """Hash the stored bytes of objects that have at most `BLOCK` bytes in one range; return positions and hashes."""
+    """Hash the objects that are stored in one range of at most `BLOCK` bytes; return their indices and hashes."""
     sizes = [side.source(number).size for number in range(int(side.member[places].max()) + 1)] if len(places) else [0]
     length = side.stop[places] - side.start[places]
     fitting = (side.start[places] >= 0) & (length <= BLOCK)

@@ -36,7 +36,7 @@ _TOMBSTONE_FACTS = {"by": "deleted_by", "reason": "reason", "ticket": "ticket_id
 """JSON members of a tombstone, by option name."""
 
 Opened = Callable[[], Shard]
-"""Opens the shard to edit; called again after the edit."""
+"""Function that opens the shard to edit; it is called again after the edit, for verification."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class EditResult:
         changed: Whether the file was changed.
         plan: Planned changes of a dry run, as `--dry-run --json` prints them: `size`, `new_size`, and `changes` with
             the first old and new bytes of each in hex.
-        undoes: For `undo`, the journal of the edit that was undone.
+        undoes: Journal of the edit that was undone, or would be by a dry run; None for other edits than `undo`.
         journal: The file with the old bytes; None if they are not kept.
         finished: Keys of an interrupted edit that was completed first; None if there was none.
         objects: Number of objects after the edit; None if that needs the index to be loaded.
@@ -183,7 +183,7 @@ def tombstone(
         ticket: Ticket or request.
         audit: Whether a line is appended to `FILE.audit.jsonl`.
         undo: Remove the tombstones instead.
-        hard_links: Whether a sidecar with several hard links is replaced under this name only.
+        hard_links: Whether a sidecar with several hard links may be replaced; the other names keep the old content.
         dry_run: Whether nothing is changed.
         **options: As for `shardcore.open`, such as `date`.
 
@@ -278,7 +278,7 @@ def compute_edit(
 ) -> Any:
     """Compute an edit without changing anything: an `Edit`, or a tuple of `Rewrite` if only sidecars change.
 
-    `now` is ISO 8601 in UTC; `back` reverts the edit.
+    `now` is the time as ISO 8601 in UTC. With `back`, tombstones are removed instead of written.
     """
     make, given = edit_for(shard, verb.name), values or {}
     if verb.beside:
@@ -306,7 +306,7 @@ def change(
     agreed: Callable[[Edit | Journal], bool] = lambda _: True,
     progress: Progress = no_progress,
 ) -> EditResult:
-    """Run an edit while holding the lock of the file, and verify the index. `agreed` returns whether to proceed."""
+    """Lock the file, edit it, and verify its index. `agreed` gets the edit and returns whether to proceed."""
     refuse_address(path)
     verb = next(one for one in VERBS if one.name == type(asked).__name__.lower())
     texts = _texts(opened, asked.keys) if isinstance(asked, Audited) else []

@@ -102,11 +102,11 @@ def _searched_elsewhere(place: _Place, named: str, key: Key, options: dict[str, 
 
 
 class KeySearch(Iterator[KeyHit]):
-    """Running search, which iterates over its hits in the order of the paths.
+    """Running search for a key; iterating over it yields the hits in the order of the paths.
 
     Attributes:
-        searched: Number of files and data sets searched so far, without those that failed.
-        failed: Number of those that could not be searched.
+        searched: Number of files and data sets that were searched so far, without those in `failed`.
+        failed: Number of files and data sets that could not be searched.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class KeySearch(Iterator[KeyHit]):
         plain = {name: value for name, value in self._options.items() if name != "tape"}
 
         limits = TaskLimits(plain.get("remote"), tape)
-        # A limit is divided by the number of paths.
+        # Limits of requests and bytes are divided equally among the paths.
         found = list(places) if limits.limited else places
 
         def calls() -> Iterator[Call[tuple[_Outcome, LogShare]]]:
@@ -197,7 +197,7 @@ class KeySearch(Iterator[KeyHit]):
                 yield _Place(str(path / name))
 
     def _listing(self, path: Path) -> tuple[list[Entry], _Place | None]:
-        """Return the entries of a folder that are searched separately, and its data set if the folder is one."""
+        """Return the entries of a folder to search one by one, and the folder itself if it is a data set, else None."""
         with listed_once():
             entries = LocalFolder(path).list()
             try:
@@ -212,7 +212,7 @@ class KeySearch(Iterator[KeyHit]):
     def _data_set_names(self, path: Path) -> frozenset[str] | None:
         """Return the names in a folder that belong to its data set; None if the folder is not a data set.
 
-        Also None for a data set that looks keys up in one file after the other: its files are searched in parallel.
+        Also None for a data set whose lookups try all files in turn: its files are searched in parallel instead.
         """
         folder = LocalFolder(path)
         try:
@@ -240,11 +240,11 @@ def find_in(
     """Search for a key in files and folders.
 
     Folders are searched recursively, without following links. If a folder is a data set whose format routes keys, only
-    the files that may contain the key are opened. Skipped are files that are not shards, unless the caller named them,
-    and shards whose keys have another form.
+    the files that may contain the key are opened. Files in folders that are not shards are skipped, and so are shards
+    whose keys have another form.
 
     Args:
-        key: Its text form, or the bytes or number that formats store.
+        key: The key in its text form, or as the bytes or number that the formats store.
         paths: Files, folders and addresses.
         jobs: Number of files searched in parallel. Default: one per processor, at most 8; 8 if a path is an address.
         progress: Called as `progress(done, total)` after each file; the total grows while folders are listed.
@@ -252,10 +252,10 @@ def find_in(
         **options: As for `shardcore.open`: `format`, `remote`, `tape`, and the options of the formats.
 
     Returns:
-        The hits as they are found, in the order of the paths, and the files that could not be searched.
+        Iterator over the hits, in the order of the paths; files that could not be searched are hits with an `error`.
 
     Raises:
-        UsageError: There is no such format, or `paths` is one path.
+        UsageError: The format is unknown, or `paths` is a single path instead of a sequence.
     """
     named = list(several(paths, "paths"))
     if options.get("format"):

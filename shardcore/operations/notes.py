@@ -1,6 +1,6 @@
-"""Notes on byte ranges. They are found by the content of the annotated file.
+"""Notes on byte ranges of a file, in a JSON file in the user's data folder or beside the file (`FILE.notes.json`).
 
-One JSON file per content in the user's data folder, so notes survive renames; `FILE.notes.json` takes precedence.
+The name in the data folder depends on the content, so notes survive renames. Notes beside a file take precedence.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _SET = "set"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Note:
-    """Note on a byte range; a bookmark if the text is empty. `created` is ISO 8601 with an offset, or empty."""
+    """Note on a byte range; a bookmark if the text is empty. `created` is ISO 8601 with a UTC offset, or empty."""
 
     span: Span
     text: str = ""
@@ -85,7 +85,7 @@ class NoteBook:
     Attributes:
         path: The notes file; it is created with the first note.
         beside: Path of a notes file in the folder of the annotated file; None if the file is not local.
-        changed: Whether the notes beside the file were written for another content.
+        changed: Whether the notes were written for an earlier content of the file.
     """
 
     path: Path
@@ -117,7 +117,7 @@ def content_identity(shard: Shard) -> ContentIdentity:
 
 
 def open_notes(shard: Shard) -> NoteBook:
-    """Return the notes on a shard, beside it or in the user's data folder; reads the shard if there may be any."""
+    """Return the notes on a shard, beside it or in the user's data folder; reads the shard only if notes may exist."""
     beside = _beside(shard)
     if beside is not None and os.path.lexists(beside):
         before, notes = _read(beside)
@@ -160,7 +160,7 @@ def remove_notes(shard: Shard, book: NoteBook, notes: Sequence[Note]) -> NoteBoo
 
 
 def keep_beside(shard: Shard, book: NoteBook, *, beside: bool) -> NoteBook:
-    """Move the notes file beside the annotated file, or back to the data folder; UsageError if that is not local."""
+    """Move the notes beside the annotated file, or back to the data folder; UsageError if the file is not local."""
     if beside == book.is_beside:
         return book
     if book.beside is None:
@@ -268,7 +268,7 @@ def _note_of(entry: Any) -> Note:
     if not all(isinstance(one, int) and not isinstance(one, bool) and one < 1 << 63 for one in (start, stop)):
         raise ValueError(f"{short(start)}..{short(stop)} is not a range of bytes")
     if not all(isinstance(one, str) and len(one) <= MOST_LETTERS for one in (text, created, source)):
-        raise ValueError("a text of a note is missing or too long")
+        raise ValueError(f"text, created and source of a note must be strings of at most {MOST_LETTERS:,} characters")
     return Note(Span(source, start, stop), text, created)
 
 
@@ -307,7 +307,7 @@ def _data_set_identity(shard: DataSet) -> ContentIdentity:
             digest.update(first.encode("utf-8", "surrogateescape"))
             _digest_ends(digest, _file_of(member))
     elif is_address(shard.uri):
-        # Without a listing no shard can be hashed.
+        # The address cannot be listed, so there is no first shard to hash: the address identifies the data set.
         digest.update(shard.uri.encode("utf-8", "surrogateescape"))
     return ContentIdentity(-1, digest.hexdigest())
 
@@ -326,7 +326,7 @@ def _digest_mark(digest: Any, folder: Folder | None, mark: str) -> None:
 
 
 def _size_prefix(size: int) -> str:
-    """Return the prefix of notes files for a file size; if no file has it, no bytes have to be read."""
+    """Return the first part of a notes file's name for a file size; if no file has it, the shard is not read."""
     return str(size) if size >= 0 else _SET
 
 

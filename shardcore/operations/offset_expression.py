@@ -76,7 +76,7 @@ def calculate(text: str) -> int:
 
 
 def starts_of(root: Node) -> dict[str, int]:
-    """Return the offsets of sections and fields by name, and those of their targets as `*section.field`; no reading."""
+    """Return the offset of each section and field by name, and of each target as `*section.field`; reads nothing."""
     starts: dict[str, int] = {}
     sections = () if isinstance(root.children, Children) else root.children
     for section in sections:
@@ -92,7 +92,7 @@ def starts_of(root: Node) -> dict[str, int]:
 class _Parser:
     def __init__(self, text: str, places: GotoNames) -> None:
         if len(text) > MAX_LENGTH:
-            raise GotoError(f"longer than {MAX_LENGTH} characters", MAX_LENGTH)
+            raise GotoError(f"the expression is longer than {MAX_LENGTH} characters", MAX_LENGTH)
         self.places = places
         self.tokens: list[tuple[str, str, int]] = []
         for match in re.finditer(_TOKEN, text):
@@ -110,7 +110,7 @@ class _Parser:
 
     def whole(self) -> int:
         if not self.tokens:
-            raise GotoError("a number or a name is missing")
+            raise GotoError("the expression is empty: enter a number or a name")
         base = 0
         if self.peek() == "+":
             base = self.places.caret
@@ -160,7 +160,7 @@ class _Parser:
     def atom(self) -> int:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise GotoError("nested too deeply", self.position)
+            raise GotoError(f"nested more than {MAX_DEPTH} levels deep", self.position)
         try:
             return self._atom()
         finally:

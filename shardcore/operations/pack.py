@@ -45,13 +45,13 @@ class Packed:
     """Result of packing, or its plan.
 
     Attributes:
-        written: The files; none for a plan.
-        plan: The plan, with `plan=True`.
-        removed: Shards of the folder that the new ones replace.
-        report: Result of the verification.
+        written: Files that were written; empty for a plan.
+        plan: The plan if only that was requested, else None.
+        removed: Old shards of the folder that were removed, because they do not belong to the new data set.
+        report: Result of the verification; None for a plan.
         notes: Messages about what was left out or cannot be stored; includes the losses.
         losses: Losses of a conversion.
-        opening: Options that open the result; see `Writer.opening`.
+        opening: Options that are needed to open the result; see `Writer.opening`.
         skipped: Inputs that were skipped.
     """
 
@@ -95,16 +95,16 @@ def pack(
         force: Whether existing files are replaced.
         plan: Only plan: contents are read and compressed, but nothing is written.
         unread: With `plan`: use file sizes instead of contents; values that depend on contents are estimates.
-        skip_unreadable: Skip inputs that cannot be read or named in the format; see `Packed.skipped`.
-        report: File for the key of every object, by the path of its input; see `ResultManifest`.
+        skip_unreadable: Skip inputs that cannot be read or have no valid key in the format; see `Packed.skipped`.
+        report: JSON file to write, with the key of the object for each input; see `ResultManifest`.
         verify: Depth of the verification.
         jobs: Threads that compress and hash; default: one per core, at most 8. The output does not depend on it.
         total: Number of objects, if known, for `progress`.
         progress: Called after every object.
-        verifying: Called instead during the verification.
+        verifying: Called instead of `progress` during the verification.
 
     Raises:
-        UsageError: A key, fact or option does not fit the format, a key is duplicate, or the target exists.
+        UsageError: A key, metadata value or option is invalid in the format, a key occurs twice, or the target exists.
         SourceError: An input cannot be read, or the target cannot be written.
     """
     found = format_of(format)
@@ -304,7 +304,7 @@ def _check_key(check: Callable[[str], str], item: InputItem) -> None:
 
 
 def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progress: Progress = no_progress) -> Report:
-    """Open the result and verify it; contents only if the writer did not verify them while writing."""
+    """Open the result and verify it. Contents are not read again if the writer verified them while writing."""
     reports = []
     checked = Depth.INDEX if writer.proven and depth is Depth.CONTENT else depth
     for folder in writer.folders or ("",):

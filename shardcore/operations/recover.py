@@ -43,28 +43,28 @@ from shardcore.writing.temporary import write_whole
 REPORT = "salvage.json"
 
 UNCHECKED = "unchecked"
-"""Sub-folder for unverified objects."""
+"""Name of the sub-folder for recovered objects that no checksum confirms."""
 
 READ_WHOLE = 128 << 20
-"""Remote files up to this size, which fits the cache, are fetched whole before the search."""
+"""Maximum size in bytes of a remote file that is fetched whole before the search, since it fits into the cache."""
 
 _MOST_SPANS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """Result for one recovered object.
+    """Result for one object that the recovery found.
 
     Attributes:
         key: Its key; None if it was found without one.
-        name: Name of its file, which may be unsafe.
-        path: The file, relative to the folder; empty if none was written.
+        name: File name that the format suggests, which may be unsafe.
+        path: Path of the written file below the target folder; empty if none was written.
         size: Uncompressed bytes; -1 if they could not be read.
-        checked_by: Checksum or digest that confirms the content.
+        checked_by: Name of the checksum or digest that confirms the content; empty if there is none.
         why: Reason why it is damaged or lost, or was not written.
-        spans: Stored bytes, the first few ranges.
+        spans: Ranges of its stored bytes, at most eight.
         without_index: Whether it was found without the index.
-        raw: Whether it is an unclaimed byte range instead of an object.
+        raw: Whether it is a range of bytes outside all structures instead of an object.
     """
 
     key: str | None
@@ -110,7 +110,7 @@ class SavedItems(Sequence[Saved]):
             self._last = []
 
     def count_of(self, what: str) -> int:
-        """Return the number of results in a condition, of `raw` ranges, or of recoverable objects `without_key`."""
+        """Return the number of results: in a condition (`lost`), `raw` ranges, or readable objects `without_key`."""
         return self._counts[what]
 
     def __len__(self) -> int:
@@ -159,13 +159,13 @@ class Salvage:
     """Result of a recovery.
 
     Attributes:
-        format: The format, detected or given.
+        format: Name of the format, detected or as the caller stated it.
         opens: Reason why the file cannot be opened; empty if it can.
         items: Results, in the order in which they were found.
         folder: Target folder; None for a dry run.
-        notes: Messages about the file.
-        left_out: Messages about what a limit left out; `shardcore.allowing` raises limits.
-        unclaimed: Bytes that belong to no structure and may be uncompressed payloads.
+        notes: Messages about the file, such as bytes that belong to no object.
+        left_out: Messages about objects or bytes left out because of a limit; `shardcore.allowing` raises limits.
+        unclaimed: Number of bytes that belong to no structure and may be uncompressed payloads.
         declared: Number of objects that the file declares; None if unknown.
     """
 
@@ -218,23 +218,23 @@ def salvage(
 ) -> Salvage:
     """Recover intact objects of a file into a folder, and unverified ones into its sub-folder `unchecked`.
 
-    Existing files are never replaced. The report is `salvage.json`. Without `folder`, nothing is written. The format is
-    detected by recoverable objects if the beginning of the file is damaged.
+    Existing files are never replaced. The report is `salvage.json`. Without `folder`, nothing is written. A format that
+    cannot be detected is found by the file name, or by the objects that each format recovers.
 
     Args:
         where: A path, an address, bytes, or a `Source`.
         folder: Target folder, created if missing; None for a dry run.
         format: Name of the format.
         limit: Maximum uncompressed bytes of one object.
-        raw: Whether unclaimed byte ranges are extracted, if the format can store uncompressed payloads there.
+        raw: Whether byte ranges outside all structures are extracted, if they may be payloads of lost objects.
         progress: Called often; may raise `Cancelled`.
         remote: Options for remote files.
         tape: Request log for remote files.
         **options: Options for opening, as for `shardcore.open`.
 
     Raises:
-        UsageError: It is a folder, or no format finds anything.
-        NotAShard: It is another kind of file.
+        UsageError: `where` is a folder, or no format recovers an object.
+        NotAShard: The file is recognised as one of another kind.
         SourceError: The bytes cannot be read, or a file cannot be written; `partial` has the results so far.
     """
     source = source_of(where, remote, tape)
@@ -317,7 +317,7 @@ class _Search:
 
 
 def _format_of(search: _Search) -> str:
-    """Return the format that can open the file; otherwise the format that finds the most objects."""
+    """Return the format that opens the file; else that of its suffix, or the one that recovers the most bytes."""
     source, options = search.source, search.options
     with _opened(source, None, options) as shard:
         if shard.format != "unknown":
@@ -341,7 +341,7 @@ def _format_of(search: _Search) -> str:
         worth[one.name] = sum(sizes)
     best = max(worth, key=lambda name: worth[name], default="")
     if not best or not worth[best]:
-        raise UsageError(f"{source.name}: no objects of any format found; give the format")
+        raise UsageError(f"{source.name}: no format recovers an object; give the format")
     return best
 
 
@@ -377,7 +377,7 @@ class _Saver:
         budget, limit = self._search.budget, self._search.limit
         if budget.left <= 0:
             self._over += 1
-            return saved(Condition.UNCHECKED, why="not read: total size limit exceeded")
+            return saved(Condition.UNCHECKED, why="not read: the objects before it reached the limit for all")
         condition = Condition.WHOLE if found.checked_by else Condition.UNCHECKED
         digest, size = hashlib.sha256(), 0
 
@@ -399,7 +399,7 @@ class _Saver:
                 size += len(piece)
                 budget.checked += len(piece)
                 if size > limit:
-                    fault.append(LimitExceeded(f"more than the limit of {plural(limit, 'byte')}"))
+                    fault.append(LimitExceeded(f"the content exceeds the limit of {plural(limit, 'byte')}"))
                     raise fault[-1]
                 yield piece
 
@@ -414,7 +414,7 @@ class _Saver:
             # A failed write is not damage of the file.
             if error not in fault or ends_reading(error):
                 raise
-            fault.clear()  # the frames there would keep what was read in memory
+            fault.clear()  # its traceback would keep the bytes that were read in memory
             return saved(Condition.DAMAGED, why=error.message)
         finally:
             # Reads without output count as well: many damaged payloads may share the same bytes.

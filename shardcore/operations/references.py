@@ -25,10 +25,10 @@ __all__ = ["MOST_REFERENCES", "NamedReference", "References", "references_to"]
 
 
 def references_to(shard: Shard, span: Span, most: int = MOST_REFERENCES) -> References:
-    """Return the references to a span; references to the fewest bytes come first.
+    """Return the references to a span; references to the smallest targets come first.
 
-    Reads little more than opening and `load_index` have read; `References.complete` states whether that was enough.
-    An empty span stands for the byte after it. More than `most` references are only counted.
+    `References.complete` is False if references may be missing, because the index is not loaded.
+    An empty span means the byte at its start. References beyond the first `most` are only counted.
     """
     if isinstance(shard, DataSet):
         return _in_data_set(shard, span, most)

@@ -23,7 +23,7 @@ from shardcore.sources.base import Source
 MAX_PATTERN = 1024
 
 MAX_MATCH = 64 * 1024
-"""Size in bytes up to which hits of an expression are found and measured wherever they are stored."""
+"""Overlap in bytes of chunks that are searched by an expression; larger hits may be missed or cut off."""
 
 _CELL = re.compile(r"[0-9A-Fa-f?]{2}")
 _NUMBER = re.compile(r"(?P<kind>[uif])(?P<bits>8|16|32|64)(?P<order>le|be)?:(?P<value>.+)")
@@ -33,9 +33,9 @@ _FORMATS = dict(zip(("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32"
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Pattern to search for; only bits that are set in `mask` are compared, and others are zero in `value`.
+    """Pattern to search for; only bits that are set in `mask` are compared, the other bits of `value` are zero.
 
-    `name` is the encoding of a number: `u32 little-endian`; empty if it is obvious.
+    `name` is the type of a number, such as `u32 little-endian`; empty for other patterns.
     """
 
     value: bytes
@@ -131,7 +131,7 @@ def parse_number(text: str) -> Pattern:
     """Return the bytes of a number with its type, such as `u32be:512` or `u8:0x10`; little-endian by default."""
     match = _NUMBER.fullmatch(text.strip())
     if match is None or (kind := match["kind"] + match["bits"]) not in _FORMATS:
-        raise UsageError(f"{text!r} is not a number with its type (supported: {', '.join(_FORMATS)})")
+        raise UsageError(f"{text!r} is not TYPE:NUMBER, such as u32be:512 (types: {', '.join(_FORMATS)})")
     value, order = match["value"], "big-endian" if match["order"] == "be" else "little-endian"
     try:
         number = float(value) if kind[0] == "f" else int(value.replace("_", ""), 0)
@@ -142,7 +142,7 @@ def parse_number(text: str) -> Pattern:
 
 
 def parse_numbers(text: str) -> tuple[Pattern, ...]:
-    """Return patterns of a number in all widths of 16 bits and more that fit, in both byte orders, the widest first."""
+    """Return patterns of a number: all types of 16 to 64 bits that hold it, widest first, in both byte orders."""
     match = _NUMBER.fullmatch(text.strip())
     kinds: Sequence[str]
     if match:
@@ -173,19 +173,19 @@ def _cell(value: int, mask: int) -> str:
 
 
 CHUNK = 4 * 1024 * 1024
-"""Bytes read at a time; bounds the time until a search can be cancelled."""
+"""Bytes read at a time; a search can be cancelled after each chunk."""
 
 MAX_HITS = 100_000
-"""Maximum hits listed; the others are counted."""
+"""Maximum number of hits that are listed; further hits are only counted."""
 
 MANY = 2048
-"""Above this number of hits in one chunk, comparing whole arrays is faster than finding them one by one."""
+"""Number of hits in one chunk above which comparing whole arrays is faster than finding the hits one by one."""
 
 Progress = Callable[[int, int], None]
 
 
 class HitColumns(NamedTuple):
-    """Hits: their offsets, ascending, their sizes, and the number of the pattern of each."""
+    """Hits as columns: offset (ascending), size in bytes, and index of the pattern that matches."""
 
     offsets: NDArray[np.int64]
     sizes: NDArray[np.int64]
@@ -200,7 +200,7 @@ NO_HITS = HitColumns(*(np.zeros(0, np.int64) for _ in HitColumns._fields))
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Hits of a search; `count` includes hits that are not listed, `more` is set if the search ended early."""
+    """Hits of a search; `count` includes hits that are not listed. `more` is True if the search ended at its limit."""
 
     found: HitColumns
     count: int
@@ -213,12 +213,12 @@ class NextHit(NamedTuple):
     pattern: Searched
 
 
-# Started by the first expression, and kept, since starting takes longer than most searches.
+# The first expression starts the process. It keeps running, since the start takes longer than most searches.
 _PROCESS = IsolatedDecoder()
 
 
 def find_any(data: bytes, patterns: Sequence[Searched]) -> HitColumns:
-    """Return the hits of any pattern; hits inside others are dropped."""
+    """Return the hits of all patterns by offset; a hit inside another one is dropped."""
     parts = []
     for number, pattern in enumerate(patterns):
         if isinstance(pattern, Pattern):
@@ -308,7 +308,7 @@ def find_next(
 
 
 class ContentHit(NamedTuple):
-    """Hit in an uncompressed content; `span` is its location in stored or decoded bytes, None if it is split."""
+    """Hit in an uncompressed content; `span` is its location in the file or in decoded bytes, None if that is split."""
 
     row: int
     offset: int
@@ -349,7 +349,7 @@ def search_contents(
 def _in_pieces(
     pieces: Iterable[bytes], patterns: Sequence[Searched], check: Callable[[], None]
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield offset, size and pattern number of each hit; those near the end of a piece wait for the next one."""
+    """Yield offset, size and pattern index of each hit. The end of a piece is searched together with the next piece."""
     reach = max(pattern.size for pattern in patterns) - 1
     held, base, at = b"", 0, 0
     for piece in chain(pieces, (None,)):
@@ -388,7 +388,7 @@ def _hits_beginning_in(source: Source, patterns: Sequence[Searched], at: int, st
 def _parts(
     source: Source, patterns: Sequence[Searched], progress: Progress, start: int, chunk: int, *, backward: bool = False
 ) -> Iterator[HitColumns]:
-    """Yield the hits chunk by chunk, from `start` to the end and around, or `backward` to the beginning and around."""
+    """Yield the hits per chunk: from `start` to the end, then from the beginning; `backward` reverses the order."""
     total, done = source.size, 0
     parts = [range(start, total, chunk), range(0, start, chunk)]
     if backward:

@@ -79,7 +79,7 @@ def test_other_programs_take_the_same_call() -> None:
         assert pyarrow.table(shard.objects)["key"].to_pylist() == list(shard)
         with pytest.raises(shardcore.LimitExceeded, match="only 100 bytes of 643"):
             shardcore.content(shard, "tides.csv", limit=100).to_arrow()
-    with pytest.raises(shardcore.FormatError, match="not a table of equal rows"):
+    with pytest.raises(shardcore.FormatError, match="the rows do not form a table"):
         content_of(b"a,b\n1\n", "x.csv").to_pandas()
 
 

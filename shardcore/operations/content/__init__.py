@@ -1,6 +1,6 @@
 """Contents of objects: reading them, and recognising their kinds as declared by the format, by magic number or as text.
 
-A kind is a module of this package: how it is recognised, its type, and its forms as JSON, text, HTML, rows and picture.
+The modules of this package define the kinds: how each is recognised, and its forms as JSON, text, HTML, rows, picture.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AnyContent = (
 """Content of any kind; type checkers know its class after a comparison of `kind`."""
 
 DECLARED = ((declared_array, ShardError), (declared_geometry, FormatError))
-"""Kinds that formats declare, and errors of decoding after which the content is recognised without the declaration."""
+"""Functions for the kinds that formats declare, each with the error after which the declaration is ignored."""
 
 KINDS: tuple[type[Content], ...] = (
     PictureContent,
@@ -46,7 +46,7 @@ HEAD = 1 << 20
 """Bytes read to recognise a content, and first bytes of a text that are shown."""
 
 WHOLE_KEY = "all"
-"""Special key for the rows of a table whose columns are the objects (bcolz)."""
+"""Key that means the rows of a table, if the objects of the shard are its columns (bcolz)."""
 
 ROWS = 1000
 """Maximum rows read of such a table."""
@@ -116,7 +116,7 @@ def _beginning(data: bytes, size: int, name: str, *, inside: bool = False) -> Be
 
 
 def _part_of(data: bytes, size: int, name: str) -> AnyContent:
-    """Recognise what a compressed file contains."""
+    """Recognise the decompressed content of a compressed file; nested compression is not decompressed."""
     return _recognised(_beginning(data, size, name, inside=True))
 
 

@@ -36,11 +36,11 @@ from shardcore.shards.opening import open as open_shard
 MOST_MEMBERS = 100_000
 
 PEEK = 1 << 20
-"""Bytes that are decompressed to recognise the content of a compressed file."""
+"""Maximum bytes that are decompressed to recognise the content of a compressed file."""
 
 _TAR_MAGIC = b"ustar"
 _ZIP_CODECS = {"method 12": "bzip2"}
-"""Names of supported zip methods that the zip reader lists by number."""
+"""Names of compression methods that are supported here but that the zip reader names only by number."""
 _XZ_MEMORY = 64 << 20
 _PIECE = 1 << 18
 _MOST_STREAMS = 1 << 12
@@ -62,7 +62,7 @@ class ArchiveMember:
         size: Uncompressed bytes; -1 if unknown.
         start: First byte of the member in the content, including a preceding header.
         stop: One past the last byte; -1 if unknown.
-        data: First byte of its data; -1 if unknown.
+        data: First byte of its data, after the header; -1 if unknown.
         codec: Compression of its data: `none`, `deflate`, `gzip`, …
     """
 
@@ -134,11 +134,11 @@ class ArchiveContent(Content):
         return ListedPart(one.name, one.data if stored else one.start, one.stop, stored, in_tab=self.inner is not None)
 
     def member(self, name: str, read: Callable[[int, int], bytes], recognise: Recognise, limit: int) -> Content:
-        # Only the beginning of a compressed file was read.
+        # So far only the beginning of a large compressed file was read.
         found = self if self.complete or not 0 <= self.size <= WHOLE else replace(self, data=read(0, self.size))
         member = found.members[0] if len(found.members) == 1 and found.inner is not None and not name else None
         if member is None:
-            # Of several members with the name the last one, as when unpacking.
+            # If several members have the name, the last one counts, as when unpacking.
             member = next((one for one in reversed(found.members) if one.name == name), None)
         if member is None:
             there = ", ".join(short(one.name) for one in found.members[:8])
@@ -221,7 +221,7 @@ def compressed_content(beginning: Beginning) -> ArchiveContent | None:
 
 
 def expand(format: str, data: bytes, most: int) -> tuple[bytes, bool]:
-    """Decompress at most `most` bytes; return them, and whether they are complete. FormatError if there are none.
+    """Decompress at most `most` bytes; return them, and whether they are complete. FormatError if none can be decoded.
 
     Concatenated streams (`cat a.gz b.gz`) are one file, except for zstd, where bytes after the first frame are ignored.
     """
@@ -302,7 +302,7 @@ def member_bytes(found: ArchiveContent, member: ArchiveMember, limit: int) -> by
     if member.size > limit:
         raise LimitExceeded(f"{short(member.name)} has {plural(member.size, 'byte')}; at most {limit:,} are read")
     if not 0 <= member.data <= member.stop <= len(found.data):
-        raise LimitExceeded(f"{plural(len(found.data), 'byte')} were read; {short(member.name)} is not among them")
+        raise LimitExceeded(f"{short(member.name)} is not in the {plural(len(found.data), 'byte')} that were read")
     stored = found.data[member.data : member.stop]
     if member.codec == "none":
         return stored

@@ -1,4 +1,4 @@
-"""Arrays, tensor files and pictures; slices of arrays as pixels."""
+"""Contents that are arrays, tensor files or pictures, and the conversion of array slices to pixels."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ LABELS = "compressed_segmentation"
 """Encoding of arrays of labels (segment IDs)."""
 
 CORNER = 6
-"""Elements per axis of an array that are listed."""
+"""Number of elements per axis of an array that are printed as text."""
 
 HEADERS = 16 << 20
-"""Maximum bytes read of a GGUF file, for its header."""
+"""Maximum bytes that are read from a GGUF file to parse its header."""
 
 HTML_PIXELS = 512
 """Pixels along the longer edge of a picture in HTML."""
@@ -75,7 +75,7 @@ _VALUES = ("<B", "<b", "<H", "<h", "<I", "<i", "<f", "<?", "", "", "<Q", "<q", "
 _STRING, _LIST = 8, 9
 _TITLES = {"webp": "WebP"}
 _BROWSERS = ("png", "jpeg", "gif", "webp")
-"""Picture formats that browsers display."""
+"""Picture formats that browsers display, which are embedded in HTML unchanged."""
 _MOST_EMBEDDED = 1 << 20
 """Maximum bytes of a stored picture in HTML."""
 _MOST_AREA = 1 << 24
@@ -83,12 +83,12 @@ _MOST_AREA = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class ArrayContent(ArrayValue, Content):
-    """Array of numbers, which is indexed like one if it was read completely; its `size` is in bytes.
+    """Array of numbers, which can be indexed like a NumPy array if all of it was read; `size` is in bytes.
 
     Attributes:
         layout: Type, shape and order of the elements.
         encoding: Encoding of the stored content before it was decoded: `raw`, `jpeg`, …
-        stored_size: Bytes before decoding; -1 if `raw`.
+        stored_size: Bytes of the encoded content; -1 if the encoding is `raw`.
     """
 
     kind: ClassVar[Literal["array"]] = "array"
@@ -122,7 +122,7 @@ class ArrayContent(ArrayValue, Content):
 
     def __getitem__(self, index: Any) -> Any:
         if not self.complete:
-            raise LimitExceeded(f"only {plural(len(self.data), 'byte')} of {self.size:,} were read")
+            raise LimitExceeded(f"only {plural(len(self.data), 'byte')} of {self.size:,} were read; all are needed")
         return self.array[index]
 
     @property
@@ -222,7 +222,7 @@ def declared_array(shard: Shard, ref: ObjectRef, beginning: Beginning, strict: b
 
 
 def statistics(array: NDArray[Any]) -> dict[str, Any]:
-    """Return minimum, maximum and mean of the finite numbers of an array; for other types only the count."""
+    """Return number of elements, and minimum, maximum and mean of the finite ones; for other types only the number."""
     result: dict[str, Any] = {"elements": int(array.size)}
     if array.size and array.dtype.kind in "iufb":
         values = array.astype(float) if array.dtype.kind == "b" else array
@@ -315,11 +315,11 @@ class Tensor:
 
     @property
     def length(self) -> str:
-        """Number of its bytes; empty if unknown."""
+        """Size in bytes as text; empty if unknown."""
         return f"{self.stop - self.start:,}" if self.stop >= 0 else ""
 
     def as_text(self) -> tuple[str, ...]:
-        """Return name, type, shape and bytes."""
+        """Return name, type, shape and byte range, as printed by `show`."""
         place = range_text(self.start, self.stop) if self.stop >= 0 else f"{self.start:#x}, size unknown"
         return self.name, self.dtype, str(list(self.shape)), place
 
@@ -380,10 +380,10 @@ def safetensors_content(data: bytes, size: int) -> TensorsContent:
     """Return the tensors of a safetensors file; FormatError if they overlap or `data` ends within the header."""
     stop = LENGTH + int.from_bytes(data[:LENGTH], "little")
     if stop > len(data):
-        raise FormatError(f"safetensors header of {stop - LENGTH:,} bytes; {len(data):,} bytes were read")
+        raise FormatError(f"the safetensors header has {stop - LENGTH:,} bytes; only {len(data):,} bytes were read")
     header = parse_json(data[LENGTH:stop].rstrip(b" "), "the safetensors header")
     if not isinstance(header, dict):
-        raise FormatError("invalid safetensors header: no JSON object")
+        raise FormatError("invalid safetensors header: not a JSON object")
     metadata = header.pop(METADATA, {})
     tensors = tuple(_safetensor(name, entry, stop, size) for name, entry in header.items())
     _check_apart(tensors)
@@ -426,7 +426,7 @@ def tensor_content(tensor: Tensor, data: bytes) -> ArrayContent:
     """Return a tensor as an array, from its bytes `data`; raise Unsupported for an unknown type or a wrong size."""
     layout = tensor_layout(tensor)
     if layout is None:
-        raise Unsupported(f"{short(tensor.name)}: {short(tensor.dtype)} of this size is not supported")
+        raise Unsupported(f"{short(tensor.name)}: type {short(tensor.dtype)} is not supported with this size")
     stored, size = (RAW, -1) if layout.encoding == RAW else (tensor.dtype, len(data))
     if layout.encoding != RAW:
         # BF16 is the upper half of a 32-bit float.
@@ -463,7 +463,7 @@ class _Reader:
                 data = self.take(width * count)
                 return [v for (v,) in struct.iter_unpack(_VALUES[inner], data[: 16 * width])]
             if count > len(self._data):
-                raise FormatError(f"invalid GGUF header: {count:,} values in a list")
+                raise FormatError(f"invalid GGUF header: a list of {count:,} values exceeds the header")
             return [self.value(inner, depth + 1) for _ in range(count)][:16]
         if kind >= len(_VALUES) or not _VALUES[kind]:
             raise FormatError(f"invalid GGUF header: unknown value type {kind}")
@@ -485,11 +485,11 @@ def gguf_content(data: bytes, size: int) -> TensorsContent:
     for _ in range(count):
         name, rank = reader.string(), reader.number("<I")
         if rank > _MOST_AXES:
-            raise FormatError(f"invalid GGUF header: tensor {short(name)} has {rank:,} axes")
+            raise FormatError(f"invalid GGUF header: tensor {short(name)} has {rank:,} axes (at most {_MOST_AXES})")
         shape = tuple(reader.number("<Q") for _ in range(rank))
         found.append((name, shape, reader.number("<I"), reader.number("<Q")))
         if len(found) > _MOST_TENSORS:
-            raise FormatError(f"invalid GGUF header: {count:,} tensors")
+            raise FormatError(f"invalid GGUF header: {count:,} tensors (at most {_MOST_TENSORS:,})")
     alignment = metadata.get("general.alignment", 32)
     step = alignment if isinstance(alignment, int) and 0 < alignment <= 1 << 20 else 32
     base = -(-reader.at // step) * step
@@ -534,7 +534,7 @@ class PictureContent(Content):
         data = beginning.whole()
         header = picture_header(data)
         if header is None:
-            raise FormatError("not a picture")
+            raise FormatError("the header of the picture cannot be read")
         title, note = f"{_TITLES.get(header.format, header.format.upper())} picture", ""
         if header.width * header.height > MOST_PIXELS:
             note = f"{header.width:,} × {header.height:,} pixels; at most {MOST_PIXELS:,} are decoded"

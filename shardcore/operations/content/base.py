@@ -1,4 +1,4 @@
-"""Base of all kinds of content, bytes of an unknown kind, and nested shards."""
+"""Base class of the contents of objects, and two kinds: bytes of an unknown type, and nested shards."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _SHARD_MARK = 4
 
 
 Recognise = Callable[[bytes, int, str], "Content"]
-"""Function that recognises bytes, given their size and name."""
+"""Function that returns bytes as a `Content`; its arguments are the bytes read, the total size and the file name."""
 
 
 class TextBlock(NamedTuple):
-    """Paragraph of a page, or preformatted text."""
+    """Paragraph of an HTML page; preformatted if `code` is set, in a pale colour if `faint` is set."""
 
     text: str
     code: bool = False
@@ -51,7 +51,7 @@ class TextBlock(NamedTuple):
 
 
 class TableBlock(NamedTuple):
-    """Table of a page with the first of `total` rows, of which at most `most` are listed."""
+    """Table of an HTML page: the first of `total` rows, at most `most`."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -61,7 +61,7 @@ class TableBlock(NamedTuple):
 
 
 class PictureBlock(NamedTuple):
-    """Encoded picture of a page; `width` in pixels enlarges it without smoothing."""
+    """Encoded picture of an HTML page, enlarged to `width` pixels without smoothing; 0: not enlarged."""
 
     data: bytes
     format: str
@@ -69,7 +69,7 @@ class PictureBlock(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of texts and offsets; `spans` are the bytes `[start, stop)` of each row in the content."""
+    """Rows of a table view, with texts and offsets as cells; `spans` are the bytes `[start, stop)` of each row."""
 
     titles: Sequence[str]
     cells: Sequence[tuple[str | int, ...]]
@@ -80,8 +80,8 @@ class ListedPart(NamedTuple):
     """Bytes `[start, stop)` of a tensor or archive member in a content.
 
     Attributes:
-        exact: True unless they are compressed.
-        in_tab: True if it is all that the content has, and is opened like a file.
+        exact: True if the bytes are the data itself, False if they are compressed.
+        in_tab: True for the only member of a compressed file, which is opened in a tab like a file.
     """
 
     name: str
@@ -97,8 +97,8 @@ class Beginning:
 
     Attributes:
         size: Total bytes; -1 if unknown.
-        first: Reads the first `n` bytes, or fewer if a limit applies.
-        recognise: Recognises other bytes, given their size and name.
+        first: Function that returns the first `n` bytes, or fewer if a limit applies.
+        recognise: Function that recognises nested bytes, such as those of a compressed file.
         most: Maximum size of a content that is read completely.
         inside: True for the content of a compressed file; a compressed file in it is not decompressed.
     """
@@ -146,7 +146,7 @@ class Content(Displayed):
 
     @classmethod
     def recognise(cls, beginning: Beginning) -> Content | None:
-        """Return the content if it is of this kind; FormatError if it is, but invalid."""
+        """Return the content if it is of this kind, else None; FormatError if it is of this kind but invalid."""
         return None
 
     def to_json(self) -> dict[str, Any]:
@@ -170,11 +170,11 @@ class Content(Displayed):
             yield f"note: {self.note}"
 
     def properties(self) -> dict[str, Any]:
-        """Return what `to_json` adds for this kind."""
+        """Return the members that `to_json` adds for contents of this kind."""
         return {}
 
     def lines(self) -> Iterable[str]:
-        """Return what `to_text` adds for this kind."""
+        """Return the lines that `to_text` adds for contents of this kind."""
         return ()
 
     def blocks(self) -> Iterator[TextBlock | TableBlock | PictureBlock | Content]:
@@ -228,7 +228,7 @@ class BytesContent(Content):
 
     @classmethod
     def of(cls, data: bytes, size: int, note: str) -> BytesContent:
-        """Return bytes with their strings, and as title their kind of file by magic number."""
+        """Return bytes with the strings in them; the title is the file type, if their magic number is known."""
         found = []
         for match in _STRING.finditer(data):
             found.append((match.start(), match[0].decode("ascii")))
@@ -249,7 +249,7 @@ class BytesContent(Content):
 
 
 def _file_kind(data: bytes) -> str:
-    """Return the kind of file by magic number; empty if the match is weak, such as 16 zeros."""
+    """Return the file type by magic number; empty if none matches, or only one with too few distinct bytes (zeros)."""
     import puremagic
 
     try:
@@ -284,7 +284,7 @@ class ShardContent(Content):
 
 
 def rest(count: int, listed: int, noun: str, many: str = "") -> Iterator[str]:
-    """Yield a line for the items that are not listed, if there are any."""
+    """Yield a line such as `… and 5 rows more` if not all items are listed."""
     if count > listed:
         yield f"… and {plural(count - listed, noun, many)} more"
 

@@ -1,4 +1,4 @@
-"""Meshes, skeletons and annotations as contents; decoding the triangles of a mesh level."""
+"""Contents that are meshes, skeletons or annotations, and the decoding of the triangles of one mesh level."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KINDS = ("mesh", "skeleton", "annotation", "annotation list", "annotation cell")
 """Kinds of objects for which a format may declare a geometry."""
 
 MOST_POINTS = 8
-"""Points of a polyline shown in one cell of a table."""
+"""Maximum points of a polyline that are shown in one cell of a table."""
 
 LISTED = 20
 """Maximum fragments, vertices and annotations in the text of a content."""
@@ -45,7 +45,7 @@ MOST_ROWS = 100_000
 """Maximum annotations in a table."""
 
 RING = 24
-"""Lines per circle of an ellipsoid."""
+"""Lines that approximate each of the three circles of an ellipsoid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class GeometryContent(Content):
     views: ClassVar[tuple[str, ...]] = ("scene",)
 
     def geometry(self) -> Geometry:
-        """Return the geometry object that the format decoded."""
+        """Return the geometry as the format decoded it: mesh levels, a skeleton or annotations."""
         raise NotImplementedError
 
     def points(self) -> NDArray[np.float32]:
@@ -167,7 +167,7 @@ class MeshContent(GeometryContent):
 
     @property
     def counts(self) -> str:
-        """Numbers of triangles and vertices of the decoded level."""
+        """Number of triangles and vertices of the decoded level, as text."""
         return f"{plural(len(self.triangles), 'triangle')}, {plural(len(self.vertices), 'vertex', 'vertices')}"
 
     def fragment_of_vertex(self, vertex: int) -> int:
@@ -331,7 +331,7 @@ class AnnotationsContent(GeometryContent):
 def declared_geometry(shard: Shard, ref: ObjectRef, beginning: Beginning, strict: bool) -> Content | None:
     """Return an object as a mesh (coarsest level), skeleton or annotations; None if the format declares no geometry.
 
-    At most `beginning.most` bytes of fragments are read. Unless `strict`, a missing decoder is a note.
+    At most `beginning.most` bytes of fragments are read. A missing decoder is a note, with `strict` an error.
 
     Raises:
         FormatError: The content does not match the format, or is not complete.

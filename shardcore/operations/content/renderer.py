@@ -1,6 +1,6 @@
-"""Software rendering of a scene by NumPy: orthographic, with a depth buffer.
+"""Rendering of triangles, lines and dots with NumPy: orthographic, with a depth buffer.
 
-Triangles, lines and dots become batches of pixels with a depth; there is no Python loop over triangles or pixels.
+They become batches of pixels with a depth, so there is no Python loop over triangles or pixels.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Numbers = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """Points in model space; triangles, lines and dots refer to them by number.
+    """Points in model space, and the triangles, lines and dots between them, which refer to points by number.
 
     Attributes:
         points: float32 of shape `(n, 3)`; all finite.
         normals: Unit normal per point; empty without triangles.
-        anchors: Points that can be picked, float32 of shape `(k, 3)`.
-        things: Number of the vertex, row or fragment of each anchor.
-        triangle_things: The same per triangle.
+        anchors: Points that a user can pick with the mouse, float32 of shape `(k, 3)`.
+        things: Number of the vertex, row or fragment to which each anchor belongs.
+        triangle_things: Number of the fragment to which each triangle belongs.
     """
 
     points: Points
@@ -151,7 +151,7 @@ PICTURE = 512
 """Edge length of an exported picture, in pixels."""
 
 BATCH = 1 << 20
-"""Pixels of triangles computed at once."""
+"""Pixels of triangles computed in one batch."""
 
 MOST_PIXELS = 1 << 25
 """Maximum pixels of all triangles, hidden ones included; beyond it, triangles are skipped evenly."""
@@ -202,8 +202,8 @@ class Shaded:
 
     Attributes:
         light: Brightness from 0 to 1.
-        hit: Number of the triangle at each pixel, of a line plus `LINE`, or of a dot plus `DOT`; -1 for none.
-        things: Value of `Scene.triangle_things` per pixel; -1 for none.
+        hit: Per pixel: number of a triangle, `LINE` plus that of a line, or `DOT` plus that of a point; -1 for none.
+        things: Per pixel: value of `Scene.triangle_things` for the triangle; -1 for none.
     """
 
     light: NDArray[np.float32]
@@ -236,7 +236,7 @@ def shade(
     wide: float = 1.0,
     check: Callable[[], None] | None = None,
 ) -> Shaded:
-    """Render a scene. `wide` scales lines and dots, for supersampling; `check` is called often and may raise."""
+    """Render a scene. `wide` scales the width of lines and dots; `check` is called often, and may raise to cancel."""
     columns, rows = max(columns, 1), max(rows, 1)
     low, high = scene.bounds
     middle, reach = (low + high) / 2, float(np.linalg.norm(high - low))

@@ -1,4 +1,4 @@
-"""Text, and text that is JSON or a table."""
+"""Contents that are text: plain text, JSON and tables, and the detection of encoding and language."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LANGUAGE_SAMPLE = 4096
 """Number of characters from which the language is guessed if the file name does not determine it."""
 
 _SURE = 0.3
-"""Minimum rank of a Pygments guess."""
+"""Minimum confidence (0 to 1) of a guess of the language by Pygments."""
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -63,7 +63,7 @@ _BINARY = (b"%PDF-",)
 
 @dataclass(frozen=True, slots=True)
 class TextContent(Content):
-    """Text.
+    """Text, with the offset of each line in the bytes.
 
     Attributes:
         text: The decoded text.
@@ -167,13 +167,13 @@ class TableContent(TextContent):
         """
         if not self.complete:
             of = f" of {self.size:,}" if self.size >= 0 else ""
-            raise LimitExceeded(f"only {plural(len(self.data), 'byte')}{of} were read")
+            raise LimitExceeded(f"only {plural(len(self.data), 'byte')}{of} were read; the whole table is needed")
         arrow, csv = optional("pyarrow"), optional("pyarrow.csv")
         options = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
         try:
             return csv.read_csv(io.BytesIO(self.text.encode()), parse_options=options)
         except arrow.ArrowInvalid as error:
-            raise FormatError(f"not a table of equal rows: {error}") from error
+            raise FormatError(f"the rows do not form a table: {error}") from error
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the rows as a `pandas.DataFrame`; see `to_arrow`."""
@@ -219,7 +219,7 @@ def text_content(data: bytes, size: int, name: str) -> TextContent | None:
 
 
 def table_of_columns(columns: Mapping[str, NDArray[Any]], count: int) -> TableContent:
-    """Return the first rows of a table of `count` columns (bcolz); arrays in cells are written as by NumPy."""
+    """Return the first rows of a table (bcolz) of `count` columns, some of which may be unreadable."""
     texts = [[str(item) for item in values] for values in columns.values()]
     rows = [tuple(columns), *zip_longest(*texts, fillvalue="")]
     target = io.StringIO()
@@ -234,7 +234,7 @@ def table_of_columns(columns: Mapping[str, NDArray[Any]], count: int) -> TableCo
 
 
 def encoding_of(data: bytes, *, complete: bool) -> str | None:
-    """Return the encoding of a text; None for other bytes. Unless `complete`, the last character may be incomplete."""
+    """Return the encoding of a text; None for other bytes. If not `complete`, the last character may be cut."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding

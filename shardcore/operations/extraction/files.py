@@ -40,7 +40,7 @@ MANIFEST = "manifest.json"
 
 
 KEPT_FROM = 4 << 20
-"""Minimum bytes of an object whose extraction can be resumed."""
+"""Minimum size in bytes of an object whose interrupted extraction can be resumed."""
 
 UNNAMED = "-unnamed "
 """Part of the identity of a remote file without ETag and date; other files may have the same identity."""
@@ -74,7 +74,7 @@ _BARE = (State.UNUSED, State.DELETED)
 
 @dataclass(frozen=True, slots=True)
 class SmallObjects:
-    """Columns and keys of small objects that are `bare`; their contents are read together."""
+    """Columns and keys of small objects without metadata and parts, whose contents are read in one batch."""
 
     columns: ObjectColumns
     keys: list[str]
@@ -121,27 +121,27 @@ class Extracted:
 
     @classmethod
     def failed(cls, key: str | None, error: ShardError, part: str = "", row: int = -1) -> Extracted:
-        """Return the result of an object without a file."""
+        """Return the result of an object that could not be extracted."""
         lost = ends_reading(error)
         return cls(key, "", error=error.placed, part=part, remedy=error.remedy, row=row, last=lost)
 
     def line(self) -> dict[str, Any]:
-        """Return the JSON form of the manifest and the command line; empty values are omitted."""
+        """Return the JSON object that `extract --json` prints; empty values are omitted."""
         return {"key": self.key, "path": self.path, "size": self.size, "sha256": self.sha256} | self.more()
 
     def more(self) -> dict[str, str]:
-        """Return the other values of the manifest that are not empty."""
+        """Return the values other than key, path, size and sha256 that are not empty."""
         found = {"error": self.error, "part": self.part, "skipped": self.skipped, "state": self.state}
         return {name: value for name, value in found.items() if value}
 
 
 class Target:
-    """Folder to which objects are extracted, or from which their files are sent to an object store.
+    """Folder to which objects are extracted. For an object store, their files are then uploaded from it.
 
     Attributes:
         folder: Local folder of the files and the manifest.
-        there: Sizes of the files that exist in the object store, by name.
-        root: Prefix of the paths of results.
+        there: Sizes of the files that exist in the object store, by name; empty for a local target.
+        root: Folder as the caller stated it, or address, with which the paths of results begin.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class Target:
         return other
 
     def named(self, text: str) -> str:
-        """Replace the path of the folder in a text by the path that the caller gave."""
+        """Replace the path of the opened folder in a text by the path that the caller stated."""
         return text.replace(self.lead, self._given)
 
     def result_named(self, one: Extracted) -> Extracted:
@@ -258,17 +258,17 @@ def extract_objects(
     A file gets its name only when it is complete. `manifest.json` is written at the end: it lists the key and the
     metadata of every file. Yields the result of each object, followed by the results of its parts.
 
-    - `refs`: an error in place of an object becomes its result; so does one raised by `next`, if iteration can continue
-      (as with `map`). `SmallObjects` exclude the arguments below and options that depend on contents.
+    - `refs`: an error instead of an object becomes its result; so does an error raised by `next` if iteration can go on
+      (as with `map`). With `SmallObjects`, neither the arguments below nor options that depend on contents work.
     - `each_piece` is called with the size of every piece before it is written; it may raise to cancel.
     - `delivery`: complete files are sent there and removed from `folder`. Its names count as existing files.
-    - `planned` is called per object before it is read, with whether its content is needed (a file is missing).
+    - `planned` is called per object before it is read: with True if a file is missing, so that the content is needed.
     """
     where = Path(folder)
     try:
         where.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        # `Path.is_file` raises for names that are too long and without permission.
+        # `Path.is_file` would raise an error if the name is too long or permission is missing.
         what = "a file of that name exists" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
         raise SourceError(f"cannot create the folder {where}: {what}") from error
     extraction = _Extraction(shard, where, options, each_piece, delivery, planned=planned)
@@ -346,7 +346,7 @@ def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str,
     if options.parts == NO_PARTS:
         return content
     chosen = ref.parts if options.parts == ALL_PARTS else (options.parts,)
-    # A part without its own file name gets one from the content.
+    # A part without a file name gets that of the content with the name of the part appended.
     return content | {part: names.get(part, f"{names['']}.{part}") for part in chosen}
 
 
@@ -355,9 +355,9 @@ class _File:
     """File of an object.
 
     Attributes:
-        raw: The name, which may be unsafe.
+        raw: Name that the shard suggests, which may be unsafe.
         name: The safe name; empty until the content determines its extension.
-        settled: Whether no content is needed, because the file exists.
+        settled: Whether a file of this name exists, so that the content is not needed.
     """
 
     part: str
@@ -368,7 +368,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Files to write for one object, decided before its content is read; or its results, if no file is written."""
+    """Files to write for one object, planned before its content is read; or its results if nothing is to be written."""
 
     ref: ObjectRef | None = None
     files: tuple[_File, ...] = ()
@@ -384,11 +384,11 @@ WRITERS = min(os.cpu_count() or 1, 4)
 
 
 _NO_SIZE = -1
-"""Size of an existing name that is not a regular file: a link, a pipe."""
+"""Size that stands for an existing name that is not a regular file, such as a link or a pipe."""
 
 
 class _Extraction(Target):
-    """Running extraction. `folder` refers to the open folder; one that replaces it under its name is not written to."""
+    """Running extraction. The folder is held open: nothing is written to another folder that replaces it."""
 
     def __init__(
         self,
@@ -433,7 +433,7 @@ class _Extraction(Target):
             for row, key in zip(rows.tolist(), few.keys, strict=True):
                 name = self.names.give(key)
                 try:
-                    # `contents` ends at an error of the source.
+                    # `contents` ends early if the source cannot be read; `lost` then stands for the error.
                     data = next(contents, lost)
                     if isinstance(data, ShardError):
                         raise data
@@ -768,7 +768,7 @@ def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None, name: st
 
 
 def _peeked(pieces: Iterator[bytes], count: int) -> tuple[bytes, Iterator[bytes]]:
-    """Return the first bytes of a content (more than `count` if available), and an iterator of all its pieces."""
+    """Return at least `count` bytes from the beginning of a content (all if shorter), and an iterator of all pieces."""
     first: list[bytes] = []
     size = 0
     while size <= count and (piece := next(pieces, None)) is not None:

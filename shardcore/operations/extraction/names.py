@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from shardcore.system import FORBIDDEN, is_device
 
 MAX_NAME_BYTES = 180
-"""Maximum length of a file name; file systems allow 255 bytes, and temporary names need some."""
+"""Maximum bytes of a file name; file systems allow 255, of which temporary names need some."""
 
 MAX_DEPTH = 32
 MAX_PATH_BYTES = 1000
-"""A key with more folders or bytes becomes one name, since systems limit the length of paths."""
+"""A key with more than 32 parts or 1,000 bytes becomes one file name, since systems limit the length of paths."""
 
 
 _SAFE = re.compile(rf"\w(?:[\w. -]{{0,{MAX_NAME_BYTES - 2}}}\w)?", re.ASCII)
@@ -41,7 +41,7 @@ class Names:
         self._numbers: dict[str, int] = {}
 
     def give(self, key: str, ending: str = "") -> str:
-        """Reserve and return a name for a key, unique also case-insensitively; a missing extension is `ending`."""
+        """Reserve and return a name for a key, unique regardless of case; `ending` is added if it has no extension."""
         folded = key.lower()
         if ending or not _SAFE.fullmatch(key) or folded in self._taken or is_device(folded):
             key = self.preview(key, ending)
@@ -178,7 +178,7 @@ MAGICS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"ID3", ".mp3"),
     (4, b"ftyp", ".mp4"),
 )
-"""Offset, magic number, extension. Formats within a container (`RIFF`) precede it."""
+"""Offset, magic number and extension of file types; the first that matches determines the extension."""
 
 ENDINGS = tuple(dict.fromkeys(("", *(ending for _, _, ending in MAGICS), ".json", ".txt")))
 """All extensions that can be guessed."""

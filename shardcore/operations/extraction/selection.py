@@ -45,7 +45,7 @@ def all_rows(objects: Objects) -> Iterator[Rows]:
 
 
 def rows_in_file_order(objects: Objects) -> Iterator[Rows]:
-    """Yield all rows in pieces; if rows are slots of a hash function, they are sorted by offset."""
+    """Yield all rows in blocks; rows that are slots of a hash function are sorted by the offsets of their objects."""
     order = objects.order("offset") if objects.hashed_rows and "offset" in objects.orders else None
     if order is None:
         yield from all_rows(objects)
@@ -57,14 +57,14 @@ def rows_in_file_order(objects: Objects) -> Iterator[Rows]:
 
 
 def outer_kinds(objects: Objects) -> tuple[int, ...]:
-    """Return the codes of the kinds that are not parts of other objects, as the chunks of a file are."""
+    """Return the codes of the kinds whose objects are not parts of other objects; chunks, for example, are parts."""
     return tuple(code for code, name in enumerate(objects.kinds) if name not in objects.inner_kinds)
 
 
 def taken_rows(
     objects: Objects, pieces: Iterable[Rows], options: ExtractOptions, kinds: tuple[int, ...] | None = None
 ) -> Iterator[Rows]:
-    """Yield the rows whose state and kind are selected, in pieces; `kinds` are codes, None for all kinds."""
+    """Yield the rows whose state and kind are selected, in blocks; `kinds` are codes, None for all kinds."""
     for rows in pieces:
         columns = objects.columns(rows)
         keep = in_states(columns.state, options.states)
@@ -79,18 +79,18 @@ def kind_code(shard: Shard, kind: str | None) -> int | None:
 
 
 def check_kind(kind: str | None, kinds: Collection[str]) -> None:
-    """Refuse a kind that no shard has; without any kinds there is nothing to compare with."""
+    """Raise UsageError if `kind` is not one of the `kinds`; if these are empty, any kind is accepted."""
     if kind is not None and kinds and kind not in kinds:
         raise UsageError(f"no objects of kind {short(kind)} (available: {', '.join(kinds)})")
 
 
 Unreadable = Callable[[str, ShardError], None]
-"""Callback with name and error of a shard that is left out."""
+"""Function called with the name and the error of each shard that is left out."""
 
 _USUAL = ExtractOptions()
 
 RUN_BYTES = 4 << 20
-"""Bytes of small objects that are read at once."""
+"""Bytes of small objects that are read in one batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Extraction:
     """Result of an extraction.
 
     Attributes:
-        files: Result of each object, in the order of the rows, or of the keys.
+        files: Result of each object: in the order of the requested keys, else in row order.
         unreadable: Shards of a data set that were left out, with the reason.
     """
 
@@ -185,7 +185,7 @@ def extract_each(
         else:
             if asked.everything and asked.conflict is not Conflict.SKIP:
                 ends.enter_context(shard.reading_all())
-            # Small objects are written together where no file is in their way.
+            # Small objects are written in batches, unless existing files could conflict.
             over = asked.conflict is Conflict.REPLACE and not is_empty(Path(asked.folder))
             refs, total = _all_refs(shard, asked, progress, delivery is not None or over or not fresh)
             for name, error in shard.unreadable.items() if isinstance(shard, DataSet) else ():
@@ -200,9 +200,9 @@ def extract_each(
 
 @contextmanager
 def _adapting(shard: DataSet, fresh: bool) -> Iterator[EachPlanned | None]:
-    """Yield a callback that decides whether the next shards are fetched whole or only their indexes.
+    """Yield a function that sets whether further shards are fetched whole or only their indexes; None if all are whole.
 
-    After an interruption the files of the first shards exist, and those of the others do not.
+    The function gets True if an object must be read. When an extraction is resumed, the first files exist already.
     """
     whole = shard.whole_member
 
@@ -245,7 +245,7 @@ def _refs_of(shard: Shard, rows: Rows, asked: Extract, alone: bool) -> Iterator[
 
 
 def small_runs(shard: Shard, rows: Rows, most: int) -> Iterator[SmallObjects | Rows]:
-    """Yield all rows in turn, those that are `bare` and small as `SmallObjects` (never in a remote shard)."""
+    """Yield all rows in order: as `SmallObjects` if small and without metadata and parts (local files only)."""
     together = most >= 0 and shard.source is not None and shard.source.near
     for first in range(0, len(rows), AT_ONCE):
         few = rows[first : first + AT_ONCE]
@@ -276,7 +276,7 @@ class _MemberRefs:
         )
         self._shard, self._asked, self._progress = shard, asked, progress
         self._unreadable = unreadable
-        # Objects are still fetched and written after they were yielded.
+        # Shards stay open: their objects are fetched and written after they were yielded.
         self._ended = deque[tuple[int, str]]()
         self._rows = self._found()
         self._first = next(self._rows, None)

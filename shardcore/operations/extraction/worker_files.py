@@ -1,4 +1,4 @@
-"""Extraction of a data set by workers. This process decides the names and writes the manifest."""
+"""Extraction of a data set by workers; the calling process chooses the file names and writes the manifest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.upload import BucketFolder, Upload
 
 MOST_PLANNED = 1 << 22
-"""Maximum objects of one shard, since all names are decided before writing."""
+"""Maximum number of objects of one shard, since all file names are chosen before any file is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class PlannedObject:
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
-    """Objects of a shard to write, the decided names of their files, and the sizes of existing files in the store."""
+    """Objects of a shard to write, the names of their files, and the sizes of those that exist in the object store."""
 
     objects: tuple[PlannedObject, ...]
     kinds: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ def member_plan(shard: DataSet, name: str, progress: Progress, request: RowsRequ
     with shard.borrowed(name) as member:
         found = rows_of(member, request)
         if found.more:
-            raise LimitExceeded(f"more than {request.most:,} objects: extract this shard separately")
+            raise LimitExceeded(f"over {request.most:,} objects, the limit for workers: extract it without workers")
         planned = []
         for row in found.rows:
             if not asked.takes(None if row.ref is None else row.ref.key):

@@ -226,7 +226,7 @@ def test_tensors_are_arrays(tmp_path: Path) -> None:
         (safetensors({"a": ("F32", [1], bytes(4))}).replace(b"[0, 4]", b"[0,-4]"), "shape or data_offsets of"),
         (safetensors({"a": BYTES, "b": BYTES}).replace(b"[4, 8]", b"[2, 6]"), "overlap"),
         (safetensors({"a": ("U8", [4], bytes(4))}).replace(b'"U8"', b"[[[]"), "JSON|safetensors"),
-        (struct.pack("<Q", 90_000_000) + b"{" * 100_000, "safetensors header of"),
+        (struct.pack("<Q", 90_000_000) + b"{" * 100_000, "the safetensors header has"),
         (b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1) + b"a" + struct.pack("<IIQ", 9, 9, 2**60), "GGUF"),
         (b"GGUF" + struct.pack("<IQQ", 3, 2**63, 0) + bytes(100_000), "GGUF"),
         (npy(np.zeros(3)).replace(b"(3,)", b"(9,)"), "needs"),
