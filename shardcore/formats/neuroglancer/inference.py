@@ -1,4 +1,4 @@
-"""Inference of the sharding specification from the bytes of a shard."""
+"""Inference of the sharding specification from the bytes of a shard, if there is no info."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ INDEX_SAMPLE = 1024
 DECODED_LIMIT = 64 << 20
 ID_SAMPLE = 256
 HASHED_LIMIT = 1 << 24
-"""Maximum number of keys hashed per value of `minishard_bits`; of more keys, a sample is checked."""
+"""Maximum number of keys hashed per value of `minishard_bits`; beyond it, only a sample of the keys is hashed."""
 HASHED_SAMPLE = 1 << 14
 VALUE_SAMPLE = 64
 MANIFEST_SAMPLE = 8
 MANIFEST_SIZE = 1 << 20
-"""Largest manifest in bytes that is sampled."""
+"""Maximum size in bytes of sampled values; if one is larger, values are not taken for mesh manifests."""
 CHECKS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Hash and preshift with which every id belongs in the minishard that lists it.
+    """A hash function and `preshift_bits` with which every key belongs in the minishard that lists it.
 
-    `shard_bits` has the values that are consistent with the file name and other names in the folder; it may be empty.
+    `shard_bits` has all values that are consistent with the file name and other names in the folder; it may be empty.
     """
 
     hash: str
@@ -88,7 +88,7 @@ class Candidate:
         return ShardingSpec(fit.preshift_bits, fit.hash, self.minishard_bits, shard_bits, *encodings)
 
     def evidence(self) -> Iterator[str]:
-        """Yield the results of the checks, of which only the last may fail, then coverage and warnings."""
+        """Yield a sentence per check (only the third can fail), then the coverage of the file, then warnings."""
         yield f"shard index: {plural(1 << self.minishard_bits, 'entry')}, every range is inside the file"
         read = f"{self.minishards_read:,} of {plural(self.minishards_used, 'minishard index')} read"
         yield f"minishard indices: {self.index_encoding}, {read}: {plural(self.entries, 'value')} in the file"
@@ -195,7 +195,7 @@ def _candidate(file: Source, bits: int, pairs: Numbers, name: str, siblings: Seq
     lengths = pairs[used, 1] - pairs[used, 0]
     stored = sum(lengths.tolist())
     if stored > file.size - base:
-        raise FormatError("the minishard indices overlap")
+        raise FormatError("the minishard indices overlap: together they are longer than the rest of the file")
     picked = used[_spread(len(used), INDEX_SAMPLE)]
     ranges = [(base + start, base + stop) for start, stop in pairs[picked].tolist()]
     room = min(DECODED_LIMIT, max(TOTAL_FLOOR, TOTAL_RATIO * file.size))
@@ -232,7 +232,7 @@ def _decode_indices(stored: Sequence[bytes], room: int) -> tuple[str, list[bytes
     for data in stored:
         decoded = decompress(codec, data, limit=room)
         if not entry_count(len(decoded)):
-            raise FormatError("a minishard index without entries")
+            raise FormatError("a minishard index has no entries")
         room -= len(decoded)
         indices.append(decoded)
     return encoding, indices

@@ -121,7 +121,7 @@ def range_faults(pairs: Numbers, index_size: int, file_size: int) -> npt.NDArray
 
 
 def range_fault(minishard: int, start: int, end: int, index_size: int, file_size: int) -> str:
-    """Return the text of the fault of one range; empty if it is valid."""
+    """Return an error text for one range of the shard index; empty if the range is valid."""
     if start > end:
         return f"minishard {minishard}: end_offset {end} is before start_offset {start}"
     if start < end and index_size + end > file_size:
@@ -191,8 +191,8 @@ def read_pairs(data: bytes) -> Numbers:
 class MinishardEntries:
     """Entries of one or more minishards; all arrays have the same length.
 
-    `starts` are offsets in the file, `slots` positions in the minishard. `wrapped`: the sum of id deltas exceeds
-    2**64; `inside`: the value is between shard index and end of file.
+    `starts` are offsets in the file, `slots` positions in the minishard. `wrapped` is True where the sum of id deltas
+    exceeds 2**64; `inside` is True where the value is between the shard index and the end of the file.
     """
 
     ids: Numbers
@@ -218,7 +218,7 @@ def entry_count(decoded_size: int) -> int:
 
 
 def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
-    """Return running sums modulo 2**64, as in other readers, restarting after each `counts[j]` numbers."""
+    """Return running sums modulo 2**64, as other readers do; the sum restarts after each `counts[j]` numbers."""
     # Exact even if totals wrap, because subtraction is also modulo 2**64.
     totals: Numbers = np.cumsum(deltas, dtype=np.uint64)
     if len(counts) == 1:
@@ -232,7 +232,7 @@ def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
 def entries_of(
     indices: Sequence[bytes], minishards: Sequence[int], index_size: int, file_size: int
 ) -> MinishardEntries:
-    """Decode minishard indices; raise FormatError if a size is not a multiple of 24."""
+    """Decode minishard indices (`minishards` are their numbers); raise FormatError if a size is no multiple of 24."""
     counts = np.array([entry_count(len(index)) for index in indices], dtype=np.int64)
     words = np.frombuffer(b"".join(indices), dtype=WORDS).astype(np.uint64, copy=False)
     if len(indices) == 1:
@@ -271,7 +271,7 @@ def outside_text(start: int, size: int, file_size: int) -> str:
 # --- mesh manifests ---------------------------------------------------------------------------------------------
 
 MANIFEST_LIMIT = 64 << 20
-"""Largest manifest in bytes that is read, which is enough for four million fragments."""
+"""Maximum size in bytes of a manifest that is read; it is enough for four million fragments."""
 LOD_SIZE = 20
 """Bytes per level of detail without its fragments: scale, three offsets, count."""
 FRAGMENT_SIZE = 16
@@ -280,9 +280,9 @@ MOST_LODS = 1000
 """Maximum number of levels of detail in a manifest; real meshes have about ten."""
 
 MOST_SEARCHED = 1 << 20
-"""Bytes at the end of a value in which a manifest is searched."""
+"""Number of bytes at the end of a value that are searched for a manifest if the value begins with fragments."""
 MOST_TRIED = 16
-"""Maximum number of offsets with plausible counts that are tried there."""
+"""Maximum number of offsets at which a manifest is parsed in this search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,7 +407,7 @@ def read_manifest(data: bytes, place: Span | None = None) -> MeshManifest:
 
 
 def fragments_span(manifest: MeshManifest, start: int, index_size: int) -> Span:
-    """Return the bytes of the fragments; raise FormatError if they would start inside the shard index."""
+    """Return the span of the fragments before a manifest at `start`; raise FormatError if there is too little room."""
     first = start - manifest.fragments_size
     if first < index_size:
         raise FormatError(

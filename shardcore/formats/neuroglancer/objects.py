@@ -18,10 +18,10 @@ I64 = NDArray[np.int64]
 
 FRAGMENTS = "fragments"
 GZIP_TRAILER = 4
-"""Size of the trailer of a gzip member: the size of its content modulo 2**32."""
+"""Number of bytes at the end of a gzip member that contain the size of its content modulo 2**32."""
 LEAST_GZIP = 18
 TRUSTED_GZIP = (1 << 32) // 1032
-"""Stored size from which the content may exceed 2**32 bytes, which the trailer cannot express."""
+"""Stored size in bytes from which the content may exceed 2**32 bytes; the trailer is then not used."""
 
 
 class NeuroglancerObjects(Objects):

@@ -27,7 +27,7 @@ _MOST_INDEX = 1 << 26
 _FIRST = 1 << 10
 """Maximum number of entries of a raw minishard index in the first attempt; then 16 times as many."""
 _TRY = 1 << 12
-"""Cost of a failed attempt in bytes."""
+"""Work counted per attempt to decompress a gzip member, in bytes, against the work limit."""
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
@@ -62,7 +62,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 
 def _covering(covered: Covered, objects: Iterable[SalvagedObject]) -> Iterator[SalvagedObject]:
-    """Yield objects, and mark the bytes of those that are readable."""
+    """Yield all objects, and add the bytes of the readable ones to `covered`."""
     for found in objects:
         if found.pieces is not None:
             covered.add(found.spans[0].start, found.spans[0].stop)
