@@ -1,4 +1,4 @@
-"""Reading of content from xorbs: chunks, files, byte ranges; recipes as JSON; the steps of a trace in the xorbs."""
+"""Reads content from xorbs (chunks, files, byte ranges), writes recipes as JSON, and traces content in the xorbs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_FETCHED = 4 << 20
 
 
 class ChunkRange(NamedTuple):
-    """Chunks `[first, last)` of the xorb `xorb`: their uncompressed size, and the record that refers to them."""
+    """Chunks `[first, last)` of a xorb. `size` is their uncompressed size, `place` the record that refers to them."""
 
     xorb: str
     first: int

@@ -102,7 +102,7 @@ class WalkedSection:
         return FormatError(self.problem, span=Span("", min(self.stop_byte, stop), stop))
 
     def rows(self, record: Record) -> NDArray[Any]:
-        """Return all records as rows of one layout; a view, not a copy."""
+        """Return all records of the section as rows of the layout `record`; a view, not a copy."""
         return np.frombuffer(self.data, record.dtype, self.size)
 
     @cached_property
@@ -126,7 +126,7 @@ class WalkedSection:
 
     @cached_property
     def bounds(self) -> I64:
-        """Entry bounds, shape `(blocks + 1,)`: block `i` has the entries `[bounds[i], bounds[i + 1])`."""
+        """Bounds of the blocks in the list of all entries: block `i` has the entries `[bounds[i], bounds[i + 1])`."""
         return running(self.counts)
 
     @cached_property
@@ -221,7 +221,7 @@ class KeyMap:
         return self.records + 1 + self.chunks
 
     def find(self, wanted: HashArray) -> I64:
-        """Return for each full hash in `wanted`, shape `(m, 32)`, the number of its first entry, or -1."""
+        """Return for each full hash in `wanted`, shape `(m, 32)`, the number of its first entry in this map, or -1."""
         found = np.full(len(wanted), -1, np.int64)
         if not len(self.keys):
             return found
@@ -244,7 +244,7 @@ class KeyMap:
         return found
 
     def objects(self, wanted: HashArray) -> I64:
-        """Return for each full hash the number of its object among those of its kind, or -1."""
+        """Return for each full hash the number of its object (counted among objects of the same kind), or -1."""
         found = self.find(wanted)
         hit = found[found >= 0]
         block, chunks = np.searchsorted(self.section.headers, self.records[hit]), self.chunks[hit]
@@ -365,7 +365,7 @@ class MdbIndex:
 
     @cached_property
     def segment_xorbs(self) -> I64:
-        """Number of the xorb per segment; -1 if this shard does not describe it."""
+        """Number of the xorb per segment; -1 if this shard does not list it."""
         return KeyMap.computed(self.xorbs, XORB).objects(self.segments["cas_hash"])
 
     @cached_property
@@ -426,7 +426,7 @@ class MdbIndex:
         return table.record.read(self.data, table.start, table.count)
 
     def table(self, kind: str) -> tuple[KeyMap, I64]:
-        """Return the key map of a lookup table without its invalid rows, and the numbers of the invalid rows.
+        """Return the `KeyMap` of a lookup table without its invalid rows, and the numbers of the invalid rows.
 
         A row is invalid if it refers to no header, to a chunk after the end of its xorb, or to a record with another
         key.
@@ -451,7 +451,7 @@ class MdbIndex:
         return replace(known, intact=bool(good.all()) and not len(descents(rows))), np.flatnonzero(~good)
 
     def map_of(self, kind: str) -> KeyMap:
-        """Return the key map of a kind of object, from the lookup table or, if there is none, from the section."""
+        """Return the `KeyMap` of a kind of object, from the lookup table or, if there is none, from the section."""
         return self.table(kind)[0]
 
     @property

@@ -1,4 +1,4 @@
-"""Records, parts, rules and hashes of an MDB shard.
+"""Byte layout of an MDB shard, the rules that its records must follow, and the computation of its hashes.
 
 Order: header, File Info Section, CAS Info Section (xorbs), lookup tables of files, xorbs and chunks, footer.
 Both sections consist of 48-byte records, and positions in them are record numbers. Numbers are little-endian. Names are

@@ -1,7 +1,6 @@
 """Recovery from a damaged shard: the sections can be read without tables and footer.
 
-A file is recovered from its xorbs and checked by its hashes; if xorbs are missing, its recipe is recovered. A damaged
-header is replaced.
+A file is recovered from its xorbs and checked, or as its recipe if xorbs are missing. A damaged header is replaced.
 """
 
 from __future__ import annotations

@@ -280,7 +280,7 @@ def build(recipes: Recipes, form: str, values: FooterValues = EMPTY_FOOTER) -> b
 
 
 def by_hash(hashes: HashArray) -> I64:
-    """Return the sort order by text form, which is the numeric order of the four words."""
+    """Return the order that sorts hashes by text form, which equals the numeric order of their four words."""
     return np.lexsort(words(hashes).T[::-1])
 
 

@@ -89,7 +89,6 @@ class MdbShard(FileShard):
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Yield the content of an object, read from xorbs; every hash stored in shard and xorbs is checked."""
         return stream(self.file, ref)
 
     def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:

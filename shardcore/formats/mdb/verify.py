@@ -76,7 +76,7 @@ Add = Callable[..., None]
 
 
 def most_references(size: int) -> int:
-    """Return the chunk limit of checked files in a shard of `size` bytes; it limits the hashes in memory."""
+    """Return the maximum number of chunks of a checked file in a shard of `size` bytes, which limits the memory."""
     return 200_000 + size // 16
 
 
@@ -327,7 +327,7 @@ class _Checks:
 
     @cached_property
     def references(self) -> I64:
-        """Number of chunks per file."""
+        """Number of chunks per file; a chunk in several segments counts each time."""
         return block_sums(self.index.segment_lengths, self.index.files.bounds)
 
     def check_content(self, progress: Progress) -> None:

@@ -61,7 +61,7 @@ MAX_SHARD_SIZE = 64 * 1024 * 1024
 """Size of the largest shard that clients accept, in bytes."""
 
 CACHE, STORED = "xet/shard-cache", "xet/xorbs/shards"
-"""Folders of a store: full shards (client cache), and minimal shards (server)."""
+"""Folders in a store for its full shards, as in a client cache, and for its minimal shards, as on a server."""
 
 BESIDE = "xorbs"
 
@@ -162,7 +162,7 @@ class MdbWriter(Writer):
     ) -> None:
         super().__init__(output)
         if output.folder and (form or xorbs):
-            raise UsageError("form and xorbs are not supported for a store, which has its own xorbs")
+            raise UsageError("form and xorbs are not supported for a store (a folder as output): it has its own xorbs")
         self._forms = (MINIMAL, FULL) if output.folder else (form or FULL,)
         for name, value in {"expiry": expiry, "key": key, "created": created}.items():
             if form == UPLOAD and value:

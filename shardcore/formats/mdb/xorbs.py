@@ -89,12 +89,12 @@ class XorbFetch(WholeFiles):
         return min(needed, WHOLE_RANGE) if self.has_room(needed) else WHOLE_HEAD
 
     def opening(self, text: str, source: Source) -> None:
-        """Start to fetch a xorb, including its info block, while it is opened, if memory allows."""
+        """When a xorb is opened, start to fetch all of it if files need at least half of it and memory allows."""
         if self._lacks(text, source) and self.fetch(source):
             self._begun.add(text)
 
     def reading(self, text: str, xorb: Xorb) -> None:
-        """Start to fetch a xorb that is about to be read, and release the memory of earlier ones."""
+        """Before a xorb is read, start to fetch all of it, if needed, and release the memory of earlier ones."""
         if text in self._begun:
             return
         self._begun.add(text)

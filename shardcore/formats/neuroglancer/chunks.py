@@ -1,7 +1,6 @@
-"""Chunks of a volume: array, encodings, file name, and grid of the chunks of a scale ("Chunk encodings").
+"""Chunks of a volume: arrays, decoding, file names, and the chunk grid of a scale ("Chunk encodings").
 
-A JPEG or PNG image has the voxels row by row, x fastest, then y, then z. It may have any width and height with the
-right product.
+A JPEG or PNG image has the voxels in the order x (fastest), y, z; only the product of its width and height is fixed.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ MOST_BYTES = 1 << 28
 MANIFEST = ".index"
 """Suffix of the manifest file of an unsharded mesh; the file with its fragments has the same name without suffix."""
 ENDINGS = {".gz": "gzip", ".br": "brotli", ".zstd": "zstd"}
-"""Compression of the files of an unsharded data set, as cloud-volume writes them."""
+"""Suffixes of compressed files in an unsharded data set, as cloud-volume writes them, and their codecs."""
 _CHUNK = re.compile(r"(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})")
 _CELL = re.compile(r"[0-9]{1,19}")
 

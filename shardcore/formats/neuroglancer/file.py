@@ -164,7 +164,7 @@ class NeuroglancerFile:
 
     @property
     def index_bytes(self) -> int:
-        """Size of all minishard indices in bytes; as long as the shard index is not in memory, the size of that."""
+        """Size of all minishard indices in bytes; before the shard index is read, the size of the shard index."""
         pairs = self.levels.known_pairs
         if pairs is None:
             return self.base

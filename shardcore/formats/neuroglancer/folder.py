@@ -77,7 +77,7 @@ MOST_UNASKED = 64
 NOT_LISTED = "the folder cannot be listed; shards are opened by key"
 
 _wanted: ContextVar[int | None] = ContextVar("wanted minishard", default=None)
-"""Minishard to read next, set while a shard is opened for a key."""
+"""Number of the minishard to read next, set only while a shard is opened to look up a key."""
 
 
 # --- key spaces -------------------------------------------------------------------------------------------------

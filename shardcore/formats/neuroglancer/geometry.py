@@ -127,13 +127,13 @@ def order_fault(positions: NDArray[np.uint32]) -> str:
 
 def fragment_fault(fragment: Fragment, bits: int) -> str:
     """Return an error text if the vertices of a fragment are not numbers of `bits` bits, as readers expect; else ""."""
-    most, low = 2**bits - 1, fragment.vertices.min(initial=0)
-    high = fragment.vertices.max(initial=0)
+    most, low, high = 2**bits - 1, fragment.vertices.min(initial=0), fragment.vertices.max(initial=0)
     if fragment.quantised and fragment.quantised != (0, 0, 0, most, bits):
         *corner, extent, own = fragment.quantised
-        return f"is quantised by Draco to {own:.0f} bits of {extent:g} from {', '.join(f'{one:g}' for one in corner)}"
+        found = f"{own:.0f} bits, range {extent:g} from {', '.join(f'{one:g}' for one in corner)}"
+        return f"is quantised by Draco to {found}; readers expect {bits} bits, range {most} from 0, 0, 0"
     if not 0 <= low <= high <= most:
-        return f"has vertices from {low:g} to {high:g}; {bits} bits reach from 0 to {most:,}"
+        return f"has vertices from {low:g} to {high:g}; readers expect {bits} bits, numbers from 0 to {most:,}"
     return ""
 
 
@@ -229,7 +229,7 @@ def annotation(info: Mapping[str, Any], data: bytes, key: int, place: Span | Non
 
     Raises:
         FormatError: The size does not match the counts, or the info is invalid.
-        Unsupported: The shape cannot be decoded.
+        Unsupported: The `annotation_type` is unknown.
     """
     head, dtype = _annotation_head(info)
     rows, at = _rows(head, dtype, data, 0, 1, place)

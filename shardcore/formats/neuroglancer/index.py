@@ -41,7 +41,7 @@ KEPT_WHOLE = 1 << 20
 KEPT_ENTRIES = 64 << 20
 """Cache size of minishards read by lookups, in bytes."""
 KEPT_PER_BYTE = 2
-"""Approximate memory of entries per byte of a decoded index."""
+"""Approximate memory of cached entries, in bytes per byte of the decoded minishard index."""
 PROGRESS_EVERY = 256
 DECODED_FLOOR = 16 << 20
 """Decoded size in bytes that is accepted for any minishard index, however small its stored size is."""
@@ -76,7 +76,6 @@ class MinishardDamage:
 
     @cached_property
     def numbers(self) -> npt.NDArray[np.int64]:
-        """Numbers of the damaged minishards, ascending."""
         return np.flatnonzero((self.faults != RangeFault.NONE) | (self._codes > 0)).astype(np.int64)
 
     def __len__(self) -> int:
@@ -128,7 +127,7 @@ class IndexLevels:
 
     @property
     def known_pairs(self) -> Numbers | None:
-        """The shard index, shape `(2**m, 2)`; None if it is not in memory."""
+        """The shard index: start and end offset of each minishard index, shape `(2**m, 2)`; None if not in memory."""
         table = self._table.value
         if table is not None:
             return table.pairs

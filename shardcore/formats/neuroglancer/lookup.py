@@ -56,9 +56,9 @@ class ShardMissing:
 
 @dataclass(frozen=True, slots=True)
 class MinishardLocated:
-    """The shard index entry of a minishard, whose index is at the bytes `[start, stop)`, an empty range without keys.
+    """The shard index entry of a minishard: its index is at the bytes `[start, stop)`. Without keys, both are equal.
 
-    `base` is the end of the shard index. `hint` is a text if the key is in another minishard, else "".
+    `base` is the end of the shard index. `hint` is not empty if another minishard lists the key.
     """
 
     place: KeyLocation
@@ -96,7 +96,7 @@ class MinishardRead:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeySearched:
-    """Positions of the entries with the key; if there is none, `hint` is a text if another minishard lists the key."""
+    """Search result: `found` has the positions of entries with the key; `hint` is set if another minishard has it."""
 
     read: MinishardRead
     found: I64
@@ -108,7 +108,7 @@ class KeySearched:
 
     @property
     def at(self) -> int:
-        """Position of the first entry with the key; if there is none, its position if the keys ascended."""
+        """Position of the first entry with the key; without one, the position that it would have in ascending order."""
         entries = self.read.entries
         return int(self.found[0]) if len(self.found) else int(np.searchsorted(entries.ids, np.uint64(self.place.key)))
 

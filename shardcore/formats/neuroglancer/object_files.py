@@ -77,7 +77,7 @@ _CONTENT = "The stored content of the object."
 
 
 def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
-    """Return the compression of a file by its suffix or first bytes; a file of `plain_size`, a raw chunk, has none."""
+    """Return the compression of a file by suffix or first bytes; a file of `plain_size` bytes is not compressed."""
     codec = split_name(name)[1]
     # Stores that compress uploads do not change the file name.
     return "gzip" if codec == "none" and head.startswith(GZIP_MAGIC) and len(head) != plain_size else codec
@@ -240,7 +240,6 @@ class ObjectFileShard(SpaceShard):
         return ref
 
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Yield the decompressed content; only an uncompressed file is read in pieces."""
         file = self.file
         if file.codec != "none":
             yield file.content()

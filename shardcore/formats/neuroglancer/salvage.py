@@ -23,9 +23,9 @@ from shardcore.sources.base import read_pieces
 
 _BY_CRC = "the crc32 of its gzip member"
 _MOST_INDEX = 1 << 26
-"""Largest minishard index searched, in uncompressed bytes."""
+"""Maximum uncompressed size in bytes of a minishard index that is searched."""
 _FIRST = 1 << 10
-"""Maximum number of entries of a raw minishard index in the first attempt; then 16 times as many."""
+"""Maximum number of entries of a raw minishard index in the first attempt; each further one allows 16 times as many."""
 _TRY = 1 << 12
 """Work counted per attempt to decompress a gzip member, in bytes, against the work limit."""
 

@@ -29,15 +29,15 @@ _BITS = (0, 1, 2, 4, 8, 16, 32)
 _SLAB = 1 << 16
 """Number of encoded values that are unpacked per step, to limit the memory."""
 _MOST_VOXELS = 1 << 26
-"""Maximum number of voxels of a channel, with those of its last blocks that are outside the chunk."""
+"""Maximum number of voxels in the blocks of a channel, including those of its last blocks outside the chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelBlocks:
     """Blocks of one channel; offsets are bytes in the chunk, arrays have shape `(blocks,)`.
 
-    `tables` and `values` are offsets of the label tables and encoded values, `sizes` their sizes in bytes, `bits`
-    bits per value. `grid` is the number of blocks along x, y, z, `extent` the voxels of a block, at most of the chunk.
+    `tables` are offsets of label tables, `values` of encoded values; `sizes` are the sizes of the latter in bytes, with
+    `bits` bits per value. `grid` has the blocks along x, y, z, `extent` the voxels of a block, limited by the chunk.
     """
 
     start: int
@@ -54,7 +54,7 @@ class ChannelBlocks:
 
 
 def channel_blocks(data: bytes, layout: ArrayLayout, place: Span | None = None) -> tuple[ChannelBlocks, ...]:
-    """Return the blocks of a chunk, all offsets checked.
+    """Return the blocks of each channel of a chunk, after checking all offsets.
 
     Raises:
         FormatError: The type, an offset or a number of bits is invalid. The span is exact if `place` is uncompressed.

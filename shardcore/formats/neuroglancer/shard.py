@@ -254,8 +254,7 @@ def mesh_of_segment(folder: Folder, segment: int) -> tuple[str, str] | None:
 class VolumeFolder(DataSet):
     """Base class of folders with one or more key spaces. It can open the other scales of a volume, and find its meshes.
 
-    `opener` opens the key space of another scale. `root` is the folder of the info if the user agreed to open folders
-    next to it, else None.
+    `opener` opens another scale; `root` is the folder of the info if the user agreed to open folders next to it.
     """
 
     version = VERSION
@@ -292,7 +291,7 @@ class VolumeFolder(DataSet):
 
 
 class KeySpaceFolder(VolumeFolder):
-    """Base class of folders with one key space."""
+    """Base class of folders with one key space, sharded or with one file per object."""
 
     decodes_to_verify = True
 

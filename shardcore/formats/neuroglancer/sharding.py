@@ -196,7 +196,7 @@ class ShardingSpec:
         return self.shard_stem(shard) + ".shard"
 
     def shard_of(self, name: str) -> int | None:
-        """Return the number of a shard by its file name; None for a name to which no key is routed."""
+        """Return the number of the shard with a file name; None if no shard has this name."""
         named = shard_number(name)
         return named[0] if named is not None and named[1] == self.name_digits and named[0] < self.shards else None
 

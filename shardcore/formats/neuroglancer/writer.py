@@ -75,7 +75,7 @@ class _PlannedObjects(ColumnObjects):
 
 
 FILE_NAME = "neuroglancer.file-name"
-"""Code of the finding for a shard file whose name is not that of any shard, so that readers do not open it."""
+"""Code of the finding for a shard file that readers do not open, because no shard of the data set has its name."""
 GIVEN_CONTENTS = {"neuroglancer.content", "neuroglancer.mesh", "neuroglancer.trailing"}
 """Codes of findings about the contents of values, which the writer stores unchecked."""
 INDEX_BITS = 24
@@ -294,7 +294,7 @@ def _properties(template: Mapping[str, Any] | None) -> dict[str, bytes]:
 
 
 def _shard_folders(output: Output) -> tuple[str, ...]:
-    """Return "" (the target folder) and the folders named by the info that is replaced; empty if nothing is replaced."""
+    """Return "" (the target) and the folders named by the info that is replaced; empty if nothing is replaced."""
     if output.target is None or output.planning or not (output.force and output.folder):
         return ()
     try:
