@@ -101,7 +101,7 @@ FAR = 1 << 19
 SMALL_SHARD = 1 << 22
 """Maximum size in bytes of a shard whose records are all compared after a failed lookup, to detect a damaged table."""
 
-_MANY = 64  # entries of one key that are compared one by one
+_MANY = 64  # up to this many entries of one key are compared one by one; for more, the index is loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableSearched:
-    """Result of a table search: the `rows` with the table key; `first` is the number of the first (or its place).
+    """Result of a table search: the `rows` with the table key, and the number of the first one, or where it would be.
 
     `piece` is the last piece of the table that was read: the number of its first entry, and its keys.
     """
@@ -189,7 +189,7 @@ class TableSearched:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """Result of a search without lookup table: of all `records` of this kind in the section, `same` have the hash."""
+    """Result of a search without lookup table: `same` of all `records` objects of this kind have the hash."""
 
     kind: str
     records: int
@@ -347,7 +347,7 @@ class MdbLookup:
             yield from self._compared(wanted, hit, source)
 
     def _compared(self, wanted: Wanted, hit: Hit, source: Source) -> Iterator[Fact]:
-        """Compare the record of a table entry, and yield the object if it has the whole hash."""
+        """Compare the record to which a table entry refers; yield the object if the full hash is equal."""
         kind, raw, file, index = wanted.kind, wanted.raw, self.file, self.file.index
         entry = f"entry {hit.row} of the {kind} lookup table"
         places = file.layout.entry_places(kind, hit.record, hit.chunk)

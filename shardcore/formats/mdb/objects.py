@@ -47,7 +47,7 @@ BLOCK_GUESS = 65536
 """Number of bytes in the first read for the records of a file, which usually has all of them."""
 
 AT_ONCE = 4096
-"""Number of segments created per batch during iteration."""
+"""Number of segments or recipe entries that are created per batch."""
 
 # Integers, because operators of an enumeration cost microseconds per file.
 _VERIFIED, _METADATA = int(FileFlag.WITH_VERIFICATION), int(FileFlag.WITH_METADATA_EXT)
@@ -214,7 +214,7 @@ class MdbObjects(Objects):
         return self.file.index is not None
 
     def _by_kind(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield per kind: its number, the positions of its objects in `rows`, and the number of each in its kind."""
+        """Yield per kind: its number, the positions of its objects in `rows`, and their numbers within the kind."""
         index, rows = self.file.load(), np.asarray(rows, np.int64)
         kinds = np.searchsorted(np.cumsum(index.counts), rows, "right")
         for number, kind in enumerate(KINDS):

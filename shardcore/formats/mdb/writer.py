@@ -179,7 +179,7 @@ class MdbWriter(Writer):
         self._settled = 0  # number of chunks in the finished xorbs
         self._current: tuple[XorbPacker, Draining] | None = None
         self._content = 0
-        # In an existing store, the other shards must be read again, too.
+        # An existing store contains other shards, which this writer does not check.
         self.proven = not output.folder or output.target is None or not is_there(output.target)
 
     def _add(self, key: str | None, data: Data, more: More) -> str:

@@ -258,9 +258,10 @@ class NeuroglancerFile:
             )
 
     def checked_contents(self, work: ContentBudget) -> Iterator[tuple[int, bytes | int | ShardError | None]]:
-        """Yield row and content (its error, or only its size if it is large) of every gzip value, in file order.
+        """Yield the row and the content of every gzip value, in file order.
 
-        The content is None once the work limit is reached. A value shared by several keys is decompressed once.
+        Instead of the content, a corrupt value has its error, and a large one its size. Once the work limit is reached,
+        the content is None. A value shared by several keys is decompressed once.
         """
         entries = self.levels.table().entries
         rows, fresh = _by_place(entries, np.flatnonzero(entries.inside))

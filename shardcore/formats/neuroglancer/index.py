@@ -49,7 +49,7 @@ DECODED_RATIO = 64
 """Maximum ratio of decoded to stored size of a minishard index whose decoded size is above `DECODED_FLOOR`."""
 TOTAL_FLOOR = 16 << 20
 TOTAL_RATIO = 2
-"""Maximum decoded size of all indices together, as a multiple of the file size; `TOTAL_FLOOR` bytes are accepted."""
+"""Maximum decoded size of all indices together, as a multiple of the file size, if it is above `TOTAL_FLOOR` bytes."""
 CLAIMED_RATIO = 1
 CLAIMED_FLOOR = 1 << 16
 """Total size in bytes of all index ranges that is accepted even for smaller files; shared ranges count each time."""

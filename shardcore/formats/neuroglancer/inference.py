@@ -55,11 +55,11 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Value of `minishard_bits` with which the file can be parsed.
+    """A value of `minishard_bits` with which the file can be parsed.
 
     `minishards_read` of the `minishards_used` (not empty) indices were read. `score` is the fraction of the file
-    covered by indices and values. Many `overlapping` values indicate a wrong guess. `meshes`: sampled values are
-    mesh manifests. `fits` are all hashes and preshifts that match.
+    covered by indices and values. Many `overlapping` values indicate a wrong guess. `meshes` is True if the sampled
+    values are mesh manifests. `fits` has all hash functions and preshift_bits that match the keys.
     """
 
     minishard_bits: int
@@ -75,7 +75,7 @@ class Candidate:
 
     @property
     def best_fit(self) -> Fit | None:
-        """Preferred fit: it agrees with the file name, then has the smallest preshift, then the more usual hash."""
+        """The preferred fit or None: one that agrees with the file name, then least preshift_bits, then usual hash."""
         # With one minishard, any hash fits, and identity is the simplest.
         preferred = IDENTITY if self.minishard_bits == 0 else MURMUR
         order = lambda fit: (not fit.shard_bits, fit.preshift_bits, fit.hash != preferred)  # noqa: E731
@@ -141,7 +141,7 @@ class Inference:
         return f"inferred, {passed} of {CHECKS} checks"
 
     def evidence(self) -> tuple[str, ...]:
-        """Return checks, coverage and warnings of the best candidate, then the other candidates."""
+        """Return sentences: checks, coverage and warnings of the best candidate, then one per other candidate."""
         if self.best is None:
             return self.rejected
         others = (f"minishard_bits {one.minishard_bits} also parses ({one.score:.0%})" for one in self.candidates[1:])

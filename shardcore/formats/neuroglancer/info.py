@@ -137,7 +137,7 @@ class VolumeScale:
         return math.prod(self.chunk_size) * self.num_channels * itemsize
 
     def box_of(self, cell: Sequence[int]) -> VoxelBox:
-        """Return the voxels of a cell, half-open; the last cell of an axis ends with the volume."""
+        """Return the half-open box of voxels of a cell; the last cell of an axis ends where the volume ends."""
         begin = [at * step for at, step in zip(cell, self.chunk_size, strict=True)]
         end = [min(at + step, size) for at, step, size in zip(begin, self.chunk_size, self.size, strict=True)]
         return VoxelBox(
@@ -245,7 +245,7 @@ def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
 
 @functools.lru_cache(maxsize=2)
 def _parse_cached(text: bytes) -> Info | FormatError:
-    """Parse an info; the result is cached, because both detection and opening need it."""
+    """Return the parsed info, or the error if it is invalid; cached, because both detection and opening need it."""
     try:
         return _info_of(_json_object(text))
     except FormatError as error:
@@ -305,7 +305,7 @@ UNSHARDED = ShardingSpec(0, IDENTITY, 0, 0)
 def _space(kind: SpaceKind, name: str, part: object, top: Mapping[str, Any]) -> KeySpace:
     """Return the key space described by `part`, which is a part of the info `top` or `top` itself."""
     if not isinstance(part, Mapping):
-        raise FormatError(f"is {type(part).__name__}, not an object")
+        raise FormatError(f"its description is {type(part).__name__}, not an object")
     sharding = part.get("sharding")
     spec = ShardingSpec.parse(sharding) if sharding is not None else UNSHARDED
     folder = "" if part is top else _folder(part.get("key"), beside=True)
@@ -327,7 +327,7 @@ def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> VolumeScale:
     offset = part.get("voxel_offset", [0, 0, 0])
     channels = top.get("num_channels", 1)
     if isinstance(channels, bool) or not isinstance(channels, int) or not 1 <= channels < 1 << 32:
-        raise FormatError(f"num_channels is {short(channels)}")
+        raise FormatError(f"num_channels is {short(channels)}; it must be a positive integer of at most 32 bits")
     encoding, data_type = _title(part.get("encoding", "raw")), _title(top.get("data_type", ""))
     names = {"encoding": encoding, "data_type": data_type}
     return VolumeScale(

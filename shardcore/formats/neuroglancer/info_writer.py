@@ -189,7 +189,7 @@ def of_spec(given: Any) -> tuple[ShardingSpec, SpaceDescription]:
 def inherited(settings: Mapping[str, Any], given: Mapping[str, Any], folder: bool, renamed: bool) -> dict[str, Any]:
     """Return the options that keep the info of a converted source; see `Writes.inherited`.
 
-    The info of a volume is kept only if keys are not renamed, because they are positions.
+    The info of a volume is kept only if keys are not renamed, because they are positions in the volume.
     """
     spec = settings.get("spec")
     if not isinstance(spec, Mapping) or {"template", "volume"} & given.keys() or (renamed and "scales" in spec):
@@ -210,7 +210,7 @@ def describe_volume(
 ) -> SpaceDescription:
     """Return the description of a volume with one scale, without sharding specification.
 
-    `chunk_size` and `resolution` (nanometres) are three comma-separated numbers; `kind` defaults by voxel type.
+    `chunk_size` and `resolution` (nanometres) are three numbers with commas. Without `kind`, the voxel type decides.
     """
     array, _ = volume_array(given)
     if kind not in (None, "image", "segmentation"):
@@ -240,7 +240,7 @@ def describe_volume(
 
 
 def volume_array(given: Volume) -> tuple[ArraySource, str]:
-    """Return the array (mapped, if in a `.npy` file) and its name in messages; raise UsageError if it is no volume."""
+    """Return the array (memory-mapped if `given` is a path) and its name in messages; UsageError if it is no volume."""
     array, who = given, "the array"
     if isinstance(array, (str, Path)):
         who = str(array)

@@ -46,7 +46,7 @@ from shardcore.writing.inputs import Content, FormatInputs, InputItem, LeftOut, 
 from shardcore.writing.writer import OddName, UnreadableInput, pieces_of
 
 LISTED = 3
-"""Number of skipped files named as examples."""
+"""Maximum number of skipped files that a note names as examples."""
 
 _NUMBER = re.compile(r"[0-9]{1,20}")
 _LEGACY = re.compile(r"[0-9]{1,20}:[0-9]+(:.*)?")
@@ -105,7 +105,7 @@ def checked_key(text: str) -> str:
 
 
 def key_of_name(name: str) -> str:
-    """Return the key in a file name, which is its stem; raise OddName if that is not a number."""
+    """Return the key that is the stem of a file name; raise OddName if the stem is not a number."""
     last = PurePosixPath(name).name
     stem = last.rpartition(".")[0] or last
     try:

@@ -148,7 +148,7 @@ class ShardIndex(PointerTable):
         self.file_size = file_size
 
     def indices(self, pairs: Numbers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return number, start and end of the minishard indices that have a valid range and are not empty."""
+        """Return number, start and end offset of each minishard index that is not empty and is within the file."""
         valid = range_faults(pairs, self.base, self.file_size) == RangeFault.NONE
         used = np.flatnonzero((pairs[:, 0] < pairs[:, 1]) & valid)
         edges = self.base + pairs[used].astype(np.int64)
@@ -241,7 +241,7 @@ def entries_of(
     else:
         firsts = np.cumsum(counts) - counts
         slots = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(firsts, counts)
-        # A segment is three rows of n words: entry i of row r is word 3 * (entries before) + r * n + i.
+        # Each index has three rows of n words: entry i of row r is word 3 * (entries before) + r * n + i.
         at = np.repeat(3 * firsts, counts) + slots
         rows = np.repeat(counts, counts)
         id_deltas, gaps, sizes = words[at], words[at + rows], words[at + 2 * rows]

@@ -311,7 +311,7 @@ def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
         inside = path.is_dir()
         with FileSource(path / INFO_NAME if inside else path, follow_links=not inside) as source:
             if source.size > INFO_LIMIT:
-                raise UsageError(f"{spec} has {source.size} bytes, too many for a specification")
+                raise UsageError(f"{spec} has {source.size:,} bytes; the limit for a specification is {INFO_LIMIT:,}")
             text = source.read(0, source.size)
     else:
         raise UsageError(f"a specification must be JSON text, a mapping or a file, not {type(spec).__name__}")

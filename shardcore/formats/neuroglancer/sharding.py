@@ -272,7 +272,7 @@ def _range_fault(preshift_bits: int, minishard_bits: int, shard_bits: int) -> st
     if not 0 <= preshift_bits <= 64:
         return f"preshift_bits is {short(preshift_bits)}; valid: 0 to 64"
     if minishard_bits < 0 or shard_bits < 0:
-        return "minishard_bits and shard_bits cannot be negative"
+        return f"minishard_bits is {short(minishard_bits)}, shard_bits {short(shard_bits)}: they cannot be negative"
     if minishard_bits + shard_bits > 64:
         return f"minishard_bits + shard_bits is {short(minishard_bits + shard_bits)}; a hash has only 64 bits"
     return ""

@@ -203,7 +203,7 @@ class NeuroglancerTree:
 
 
 class _Column(RecordTable):
-    """The numbers of one column of a minishard index; `first_row` is the row of the first object."""
+    """The numbers of one column of a minishard index; `first_row` is the row of its first key, None if unknown."""
 
     def __init__(
         self,

@@ -246,7 +246,7 @@ class _ShardChecks:
             findings.verified = done + 1
             if isinstance(value, (bytes, int)):
                 sizes[row] = value if isinstance(value, int) else len(value)
-                # Other keys of a shared value are decoded later, within the limit on the work.
+                # A value shared by several keys is decoded now for the first, and later for the others if work is left.
                 first, last = value is not last, value
                 if first and isinstance(value, bytes) and decodable[row] and check.at_once and sizes[row] <= check.most:
                     check.check(self._key(row), int(entries.ids[row]), self._value_span(row), value)

@@ -49,7 +49,7 @@ ReadMany = Callable[[Sequence[tuple[int, int]]], list[bytes]]
 """Function that reads several ranges of the xorb, in order."""
 
 BATCH = 4 * 1024 * 1024
-"""Bytes of neighbouring records read per request."""
+"""Number of bytes up to which neighbouring records are read in one request."""
 
 LONGEST_RECORD = HEADER_SIZE + (1 << 24) - 1
 """Maximum size of a record in bytes, because the stored size in its header has 24 bits."""
