@@ -300,7 +300,7 @@ class MdbIndex:
 
     @cached_property
     def first_rows(self) -> dict[str, int]:
-        """Row of the first object per kind."""
+        """Row number of the first object of each kind."""
         return {kind: sum(self.counts[:number]) for number, kind in enumerate(KINDS)}
 
     def row_of(self, kind: str, record: int, chunk: int = -1) -> int:

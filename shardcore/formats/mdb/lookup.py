@@ -264,7 +264,7 @@ class MdbLookup:
         raise KeyAbsent(str(key))
 
     def in_memory(self, key: MdbKey) -> ObjectRef | None:
-        """Return the object of a key from the loaded index; None if `walk` must be used to find it or the error."""
+        """Return the object of a key from the loaded index; None if `walk` is needed to find it or report the error."""
         if (index := self.file.index) is None:
             return None
         raw = protect(self.file.layout.key, key.raw) if key.kind == CHUNK else key.raw

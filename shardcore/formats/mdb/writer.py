@@ -103,7 +103,7 @@ class XorbOutput:
         return file
 
     def settle(self, file: Draining, text: str, chunks: int) -> bool:
-        """Give a complete xorb its name and return True; return False if this xorb exists already."""
+        """Rename the temporary file of a complete xorb and return True; return False if the xorb exists already."""
         if self._output.settle(file, self._prefix + NAMES[0].format(text)):
             file.complete(chunks)
             return True

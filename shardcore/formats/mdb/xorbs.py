@@ -36,7 +36,7 @@ NAMES = ("default.{}", "{}", "{}.xorb")
 """Possible names of xorb files; `{}` is the hash in text form."""
 
 SUBFOLDERS = ("", "xorbs", "xorbs/xorbs")
-"""Subfolders in which xorbs are searched."""
+"""Subfolders in which xorbs are searched: of the option `xorbs`, or else of the shard's folder and its parent."""
 
 MOST_MISSING = 1000
 """Number of missing xorbs of a file after which the search stops."""

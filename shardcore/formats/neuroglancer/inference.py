@@ -75,7 +75,7 @@ class Candidate:
 
     @property
     def best_fit(self) -> Fit | None:
-        """The preferred fit or None: one that agrees with the file name, then least preshift_bits, then usual hash."""
+        """The best fit, by agreement with the file name, then low preshift_bits, then the more usual hash; or None."""
         # With one minishard, any hash fits, and identity is the simplest.
         preferred = IDENTITY if self.minishard_bits == 0 else MURMUR
         order = lambda fit: (not fit.shard_bits, fit.preshift_bits, fit.hash != preferred)  # noqa: E731

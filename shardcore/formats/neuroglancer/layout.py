@@ -273,7 +273,7 @@ def outside_text(start: int, size: int, file_size: int) -> str:
 MANIFEST_LIMIT = 64 << 20
 """Maximum size in bytes of a manifest that is read; it is enough for four million fragments."""
 LOD_SIZE = 20
-"""Bytes per level of detail without its fragments: scale, three offsets, count."""
+"""Bytes per level of detail in a manifest, without its fragments: scale, three offsets, number of fragments."""
 FRAGMENT_SIZE = 16
 """Bytes per fragment in a manifest: three coordinates and its size."""
 MOST_LODS = 1000
@@ -282,7 +282,7 @@ MOST_LODS = 1000
 MOST_SEARCHED = 1 << 20
 """Number of bytes at the end of a value that are searched for a manifest if the value begins with fragments."""
 MOST_TRIED = 16
-"""Maximum number of offsets at which a manifest is parsed in this search."""
+"""Maximum number of offsets at which this search parses a manifest."""
 
 
 @dataclass(frozen=True, slots=True)

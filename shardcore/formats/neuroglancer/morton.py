@@ -1,6 +1,6 @@
 """Compressed Morton codes: keys of volume chunks and of cells in a spatial index ("Compressed morton code").
 
-For each bit i from 0 on, each axis in turn contributes its bit i to the code while `2**i < grid[axis]`. Any rank.
+For each bit i from 0 on, each axis in turn adds its bit i to the code while `2**i < grid[axis]`. Any number of axes.
 """
 
 from __future__ import annotations

@@ -470,7 +470,7 @@ class ObjectFileRows(Objects):
         return [member.name for member in self._files.members]
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """Return sizes from the folder listing; opens no file."""
+        """Return the columns of rows, with sizes from the folder listing; opens no file."""
         members, space = [self._files.members[row] for row in rows.tolist()], self._files.space
         codec = np.array([CODECS.index(split_name(member.name)[1]) for member in members], np.uint8)
         starts = np.array([self._files.fragments_size(member.name) for member in members], np.int64)

@@ -316,7 +316,7 @@ class KeySpaceFolder(VolumeFolder):
 
 
 def open_parts(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, Source, int | None]:
-    """Return the source used while opening, the source to keep, and the size of the `.index` file (split form) or None.
+    """Return the source for opening, the source for later reads, and the size of the `.index` file (else None).
 
     `wanted` is the minishard that is read next: the first request to the `.data` file reads its index.
     """

@@ -240,7 +240,7 @@ def shift_right(values: Keys, bits: int) -> Keys:
 
 
 def strict_faults(value: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the deviations of a sharding object that strict readers reject."""
+    """Return the deviations because of which strict readers reject a sharding object, one text each."""
     faults = [f"{name} missing" for name in _MEMBERS[:5] if name not in value]
     unknown = [name for name in value if name not in _MEMBERS]
     faults += [f"unknown member {short(name)}" for name in unknown[:MOST_FAULTS]]

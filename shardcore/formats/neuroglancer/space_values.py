@@ -50,7 +50,7 @@ SINGLE_BITS = 16
 SHARD_VOXELS = 2 << 30
 """Target size of all voxels in one shard, in uncompressed bytes."""
 NEIGHBOURS_BITS = 9
-"""preshift_bits suggested for a volume: a minishard has up to 8 × 8 × 8 chunks."""
+"""Suggested preshift_bits of a volume, with which up to 8 × 8 × 8 neighbouring chunks share a minishard."""
 COMPRESSED = ("jpeg", "png", "jxl", "compresso", "crackle", "zfpc", "kempressed", "fpzip")
 """Chunk encodings that gzip does not compress further."""
 

@@ -46,7 +46,7 @@ Read = Callable[[int, int], bytes]
 """Function that reads the bytes `[start, stop)` of the xorb."""
 
 ReadMany = Callable[[Sequence[tuple[int, int]]], list[bytes]]
-"""Function that reads several ranges of the xorb, in order."""
+"""Function that reads several ranges `[start, stop)` of the xorb, and returns their bytes in the same order."""
 
 BATCH = 4 * 1024 * 1024
 """Number of bytes up to which neighbouring records are read in one request."""
