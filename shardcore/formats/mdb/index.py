@@ -300,7 +300,7 @@ class MdbIndex:
 
     @cached_property
     def first_rows(self) -> dict[str, int]:
-        """Row number of the first object of each kind."""
+        """Row of the first file, of the first xorb and of the first chunk, by kind."""
         return {kind: sum(self.counts[:number]) for number, kind in enumerate(KINDS)}
 
     def row_of(self, kind: str, record: int, chunk: int = -1) -> int:

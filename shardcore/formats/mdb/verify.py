@@ -527,7 +527,7 @@ class _Checks:
             findings.error("mdb.chunk", section.span(record), message, key=key)
 
     def _hashes(self, text: str, listed: HashArray | None, used: Mask, place: Span) -> HashArray:
-        """Decompress the chunks outside the mask `used`; return the `listed` hashes, or without these computed ones."""
+        """Return the `listed` hashes after checking the chunks outside the mask `used`; if None, compute all hashes."""
 
         def read(first: int, last: int) -> Iterator[bytes]:
             return stream_chunks(self.file, ChunkRange(text, first, last, 0, place))

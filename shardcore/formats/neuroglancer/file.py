@@ -365,7 +365,7 @@ class NeuroglancerFile:
     # --- decoded bytes ---------------------------------------------------------------------------------------------
 
     def row_at(self, start: int, stop: int) -> int | None:
-        """Return the row of the value stored at `[start, stop)`; None if there is none or no index is loaded."""
+        """Return the row of the value stored at `[start, stop)`; None if there is none or indices are not loaded."""
         table = self.levels.known_table
         if table is None:
             return None

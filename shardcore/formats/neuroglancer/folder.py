@@ -73,7 +73,7 @@ from shardcore.sources.base import Folder, Source
 MOST_TRIED = 1024
 """Maximum number of shards whose names are tried in a folder that cannot be listed."""
 MOST_UNASKED = 64
-"""Maximum number of shards whose names are tried without a request by the user."""
+"""Maximum number of possible shard names that are tried even if the user did not request a list of shards."""
 NOT_LISTED = "the folder cannot be listed; shards are opened by key"
 
 _wanted: ContextVar[int | None] = ContextVar("wanted minishard", default=None)
@@ -197,7 +197,7 @@ class NeuroglancerDataSet(OriginDetails, KeySpaceFolder):
         return self.origin.spec.place(parse_key(text), routed=True)
 
     def route(self, key: KeyLocation, recorder: LookupRecorder) -> Sequence[str]:
-        """Return the name of the only shard that may have the key; empty if this file does not exist."""
+        """Return the name of the only shard that may have the key; an empty sequence if this file does not exist."""
         recorder.record(KeyRouted(key, self.origin), self.format)
         name = self._names.get(key.shard) if self.listed else self._open_by_name(key.shard, key.minishard)
         if name is None:

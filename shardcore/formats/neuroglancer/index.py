@@ -1,4 +1,4 @@
-"""The two index levels of an opened shard, read on demand and cached; thread-safe.
+"""The shard index and the minishard indices of an opened shard, read on demand and cached; thread-safe.
 
 For a lookup, `pair` and `minishard` read one byte range each; `table` reads all minishard indices. The error of a
 damaged minishard is recorded, and the others stay readable.

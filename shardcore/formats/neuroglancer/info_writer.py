@@ -210,7 +210,7 @@ def describe_volume(
 ) -> SpaceDescription:
     """Return the description of a volume with one scale, without sharding specification.
 
-    `chunk_size` and `resolution` (nanometres) are three numbers with commas. Without `kind`, the voxel type decides.
+    `chunk_size` and `resolution` (nm) are three comma-separated numbers each. Without `kind`, the voxel type decides.
     """
     array, _ = volume_array(given)
     if kind not in (None, "image", "segmentation"):

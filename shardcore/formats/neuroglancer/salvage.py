@@ -27,7 +27,7 @@ _MOST_INDEX = 1 << 26
 _FIRST = 1 << 10
 """Maximum number of entries of a raw minishard index in the first attempt; each further one allows 16 times as many."""
 _TRY = 1 << 12
-"""Work counted per attempt to decompress a gzip member, in bytes, against the work limit."""
+"""Number of bytes by which each attempt to decompress a gzip member reduces the remaining work limit."""
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
