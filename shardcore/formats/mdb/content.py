@@ -1,4 +1,4 @@
-"""Content in xorbs: reading of chunks, files and ranges, recipes as JSON, and the way there as facts of a lookup."""
+"""Reads content from xorbs (chunks, files, byte ranges), writes recipes as JSON, and traces content in the xorbs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from shardcore.model.span import Span
 from shardcore.shards.trace import Elsewhere
 
 MOST_FETCHED = 4 << 20
-"""Maximum number of stored bytes prefetched per shard."""
+"""Maximum number of stored bytes that one call of `fetch_chunks` prefetches."""
 
 
 class ChunkRange(NamedTuple):
-    """Chunks `[first, last)` of a xorb, of `size` uncompressed bytes, to which the record at `place` refers."""
+    """Chunks `[first, last)` of a xorb. `size` is their uncompressed size, `place` the record that refers to them."""
 
     xorb: str
     first: int
@@ -74,7 +74,7 @@ def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
 
 
 def stream_chunks(file: MdbFile, chunks: ChunkRange) -> Iterator[bytes]:
-    """Yield chunks of a xorb, checked against its info block."""
+    """Yield uncompressed chunks of a xorb, checked by the hashes in its info block if it has one."""
     text, fetch = chunks.xorb, file.fetch_xorb
     xorb = file.xorbs.get(text, fetch)
     check_range(xorb, chunks)
@@ -95,7 +95,7 @@ def stream_file(file: MdbFile, block: FileBlock) -> Iterator[bytes]:
     """
     charge_memory(128 * block.references)
     file.xorbs.need([segment.xorb for segment in ranges_of(block)], file.fetch_xorb)
-    # Copies: a view would keep the xorb's whole list in memory.
+    # Hashes and sizes are copied, because a view would keep the xorb's complete list in memory.
     hashes, sizes = bytearray(), bytearray()
     # A shard has the zero SHA-256 for an empty file.
     digest = hashlib.sha256() if block.sha256 not in (None, ZERO) else None
@@ -175,9 +175,9 @@ _ENTRY = json.JSONEncoder(separators=(",\n   ", ": ")).encode
 
 
 def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
-    """Yield the recipe as JSON text in pieces: a recipe can have hundreds of thousands of entries.
+    """Yield the recipe of an object (segments of a file, or chunks of a xorb) as JSON text, in pieces.
 
-    Together they are `json.dumps(recipe, indent=1)`, which is slow for many small entries.
+    The text equals `json.dumps(recipe, indent=1)`, which is slow for hundreds of thousands of entries.
     """
     rows: Callable[[int, int], list[dict[str, Any]]]
     if ref.kind == FILE:
@@ -218,9 +218,9 @@ class EmptyFile:
 
 @dataclass(frozen=True, slots=True)
 class ChunksFound:
-    """Chunks in a xorb: their records, and their range `[start, stop)` in the uncompressed xorb.
+    """Chunks found in a xorb: the span of their records, and their range `[start, stop)` in the uncompressed xorb.
 
-    `segment` is the row of `FILE_ENTRY` that refers to them, if one does.
+    `segment` is the row of `FILE_ENTRY` that refers to them; None if the object itself is a xorb or a chunk.
     """
 
     chunks: ChunkRange
@@ -231,7 +231,7 @@ class ChunksFound:
 
 @dataclass(frozen=True, slots=True)
 class ChunksMissing:
-    """A xorb that cannot be read or does not have the chunks."""
+    """Chunks that cannot be read: their xorb is missing or damaged, or does not have them."""
 
     chunks: ChunkRange
     segment: Any
@@ -246,7 +246,7 @@ class MoreSegments:
 
 @dataclass(frozen=True, slots=True)
 class ContentRead:
-    """The content of an object of `size` bytes, decompressed and checked; or the error if that failed."""
+    """Result of reading and checking an object: the size of its content in bytes; or the error, with size 0."""
 
     fetched: tuple[ChunksFound, ...]
     size: int
@@ -256,14 +256,14 @@ class ContentRead:
 ContentFact = EmptyFile | ChunksFound | ChunksMissing | MoreSegments | ContentRead | Elsewhere
 
 TRACED_SEGMENTS = 16
-"""Segments of a file that a trace follows into the xorbs."""
+"""Maximum number of segments of a file for which a trace opens the xorb."""
 
 TRACED_BYTES = 16 * 1024 * 1024
-"""Files of up to this many bytes are read and checked by a trace."""
+"""Maximum size in bytes of an object whose content a trace reads and checks."""
 
 
 def content_facts(file: MdbFile, ref: ObjectRef) -> Iterator[ContentFact]:
-    """Yield the chunks of an object in the xorbs, for a trace; a missing or corrupt xorb is yielded, not raised."""
+    """Find the content of an object in xorbs and yield each result; a missing or corrupt xorb is not raised."""
     fetched, failed = list[ChunksFound](), list[ShardError]()
     for fact in _fetches(file, ref):
         yield fact

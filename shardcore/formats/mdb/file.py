@@ -1,4 +1,4 @@
-"""The file of an MDB shard: source, parts, and the index once it is loaded."""
+"""An opened MDB file: its source, its sections, and the index of its records once it is loaded."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 
 MAX_INDEX_SIZE = 256 * 1024 * 1024
-"""Largest shard that is read whole; writers create at most 64 MiB."""
+"""Maximum size in bytes of a shard that is read completely; writers create at most 64 MiB."""
 
 RECORDS_COST = 4
-"""Memory that a loaded index takes, in bytes per byte of the shard."""
+"""Estimated memory of a loaded index, in bytes per byte of the shard file."""
 
 READ_AT_ONCE = 16 * 1024 * 1024
 
 
 class MdbFile:
-    """Source, parts, index and xorbs of a shard.
+    """Source, sections, index and xorbs of a shard.
 
-    `footer_fields` is empty without a footer, `footer_damage` is its error. `sections` cover the file. `fetch_xorb`
-    fetches whole xorbs while all files are read; otherwise it is None.
+    `footer_fields` is empty if there is no footer; `footer_damage` is the error in the footer, or None. `sections`
+    cover the file without gaps. While all files are read, `fetch_xorb` fetches complete xorbs; otherwise it is None.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class MdbFile:
 
     @property
     def index(self) -> MdbIndex | None:
-        """Index, or None before `load`; never reads."""
+        """Index, or None before `load`; this property reads nothing from the file."""
         return self._index.value
 
     @property
@@ -74,20 +74,20 @@ class MdbFile:
 
     @property
     def damage(self) -> FormatError | None:
-        """Error that makes objects unreadable: in the footer or, once the index is loaded, in a section."""
+        """Error in the footer or, once the index is loaded, in a section; None if neither has one."""
         return self.footer_damage or (None if self.index is None else self.index.damage)
 
     def links(self) -> Iterator[Links]:
-        """Yield the references to records from segments and lookup tables; none before the index is loaded."""
+        """Yield the references from segments and lookup tables to records; nothing before the index is loaded."""
         if (index := self.index) is not None:
             yield index.segment_links
             for table in self.layout.tables.values():
                 yield index.entry_links(table)
 
     def load(self, source: Source | None = None, progress: Progress = no_progress) -> MdbIndex:
-        """Return the index; the first call reads the whole file, through `source`, and walks both sections.
+        """Return the index. The first call reads the whole file (from `source` if given) and finds all records.
 
-        An incomplete section raises no error; `damage` reports it.
+        An incomplete section raises no exception; `damage` has its error.
 
         Raises:
             LimitExceeded: The file is over 256 MiB.
@@ -95,12 +95,12 @@ class MdbFile:
         return self._index.get(lambda: load(read_whole(source or self.source, progress), self.layout))
 
     def read(self, start: int, stop: int, source: Source | None = None) -> bytes:
-        """Return the bytes `[start, stop)`; makes no request once the index is loaded."""
+        """Return the bytes `[start, stop)`; once the index is loaded, they are taken from memory."""
         index = self.index
         return (source or self.source).read(start, stop) if index is None else index.data[start:stop]
 
     def close(self) -> None:
-        """Close the file, but not the xorbs: a data set shares them."""
+        """Close the file, but not the xorbs, which the shards of a data set share."""
         self.source.close()
 
 
@@ -111,7 +111,7 @@ def read_whole(source: Source, progress: Progress) -> bytes:
         raise LimitExceeded(
             f"the shard has {grouped_digits(size)} bytes; the limit is {grouped_digits(MAX_INDEX_SIZE)}"
         )
-    # Counted before reading, because even a sparse file would fill the memory.
+    # Charged before reading: a sparse file takes no disk space, but it would fill the memory.
     charge_memory(RECORDS_COST * size, source)
     pieces = []
     for start in range(0, size, READ_AT_ONCE):

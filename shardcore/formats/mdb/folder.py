@@ -57,7 +57,7 @@ class MdbDataSet(DataSet):
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """Settings that a rewrite would lose; none here, because expiry and HMAC key differ from shard to shard."""
+        """Settings that a rewrite would lose, as `footer`: HMAC key and expiry, which differ from shard to shard."""
         lost: dict[str, Any] = {}
         with closing(self.each_member(member_settings)) as found:
             for _, settings in found:

@@ -1,7 +1,7 @@
-"""Index of a shard held in memory: the records of both sections, their kinds, and columns derived from them.
+"""Index of a shard in memory: the records of both sections, their kinds, and columns derived from them.
 
 A section is a sequence of blocks (a header and its records) with an end mark. Only the walk from header to header is
-sequential; the rest is vectorised. An incomplete section keeps its complete blocks.
+sequential; the rest is vectorised. Of an incomplete section, the complete blocks are in the index.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ MISNAMED = "its hash contradicts its segments: only a file without segments has 
 
 
 def running(values: NDArray[Any]) -> I64:
-    """Return the sum of the values before each one, and of all: shape `(n + 1,)`."""
+    """Return the running sums of n values, shape `(n + 1,)`: the first is 0, the last is the sum of all."""
     return np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
 
 
 def block_sums(values: NDArray[Any], bounds: I64) -> I64:
-    """Return the sums of adjacent ranges of values; range i ends at `bounds[i + 1]`."""
+    """Return the sum of each half-open range of values `[bounds[i], bounds[i + 1])`."""
     return np.diff(running(values)[bounds])
 
 
@@ -70,11 +70,11 @@ def texts_of(hashes: HashArray) -> NDArray[np.bytes_]:
 
 @dataclass(frozen=True)
 class WalkedSection:
-    """Section of files or xorbs (`kind`) after the walk.
+    """The section of files or that of xorbs (`kind`), divided into blocks by `walk`.
 
     Positions are record numbers from its start; `start` is its offset in the file. Blocks are `[headers[i], ends[i])`.
-    `stop` is the end (exclusive) of the records that could be read, including the end mark; `problem` is the error that
-    ended the walk before an end mark.
+    `stop` is the end (exclusive) of the records that could be read, including the end mark. `problem` is the error that
+    ended the walk before an end mark, or empty.
     """
 
     start: int
@@ -91,7 +91,7 @@ class WalkedSection:
 
     @property
     def size(self) -> int:
-        """Number of records, also of those that could not be read."""
+        """Number of records, including those that could not be read."""
         return len(self.data) // RECORD_SIZE
 
     @property
@@ -102,7 +102,7 @@ class WalkedSection:
         return FormatError(self.problem, span=Span("", min(self.stop_byte, stop), stop))
 
     def rows(self, record: Record) -> NDArray[Any]:
-        """Return all records as rows of one layout; a view, not a copy."""
+        """Return all records of the section as rows of the layout `record`; a view, not a copy."""
         return np.frombuffer(self.data, record.dtype, self.size)
 
     @cached_property
@@ -111,7 +111,7 @@ class WalkedSection:
 
     @cached_property
     def flags(self) -> NDArray[np.uint32]:
-        """Flags of each block; only those of files have a meaning."""
+        """`file_flags` of each block; in a section of xorbs they have no meaning."""
         flags: NDArray[np.uint32] = self.rows(FILE_HEADER)["file_flags"][self.headers]
         return flags
 
@@ -121,12 +121,12 @@ class WalkedSection:
 
     @cached_property
     def counts(self) -> I64:
-        """`num_entries` of each block: segments or chunks. Both headers have it at the same offset."""
+        """Number of segments or chunks of each block. Headers of files and xorbs have it at the same offset."""
         return self.rows(FILE_HEADER)["num_entries"][self.headers].astype(np.int64)
 
     @cached_property
     def bounds(self) -> I64:
-        """Entry bounds, shape `(blocks + 1,)`: block `i` has the entries `[bounds[i], bounds[i + 1])`."""
+        """Bounds of the blocks in the list of all entries: block `i` has the entries `[bounds[i], bounds[i + 1])`."""
         return running(self.counts)
 
     @cached_property
@@ -166,7 +166,7 @@ class WalkedSection:
 
 
 def walk(data: bytes | memoryview, start: int, kind: str) -> WalkedSection:
-    """Walk the section of files or xorbs from its first record; bytes after the end mark are ignored."""
+    """Find the blocks of a section by going from header to header; bytes after the end mark are ignored."""
     count = len(data) // RECORD_SIZE
     data = memoryview(data)[: count * RECORD_SIZE]
     rows = np.frombuffer(data, FILE_HEADER.dtype, count)
@@ -186,15 +186,15 @@ def walk(data: bytes | memoryview, start: int, kind: str) -> WalkedSection:
 
 # --- from hashes to records -------------------------------------------------------------------------------------
 
-_PROBES = 16  # maximum of entries with one key that are compared one by one
+_PROBES = 16  # maximum number of entries with the same table key that are compared one by one
 
 
 @dataclass(frozen=True)
 class KeyMap:
-    """Truncated hashes in ascending order with their records: a lookup table, read or computed.
+    """Table keys (first 8 bytes of hashes) in ascending order with their records: a lookup table, read or computed.
 
-    `records` are header records, counted from the section's start; `chunks` are -1 for files and xorbs. `intact` is
-    False for a lookup table that is not sorted or has invalid rows.
+    `records` are the numbers of header records from the section's start; `chunks` are chunk numbers, -1 for files and
+    xorbs. `intact` is False for a lookup table that is not sorted or has invalid rows.
     """
 
     section: WalkedSection
@@ -217,11 +217,11 @@ class KeyMap:
 
     @cached_property
     def places(self) -> I64:
-        """Record with the full hash, per entry."""
+        """Number of the record with the full hash, for each entry."""
         return self.records + 1 + self.chunks
 
     def find(self, wanted: HashArray) -> I64:
-        """Return for each full hash in `wanted`, shape `(m, 32)`, the number of its first entry, or -1."""
+        """Return for each full hash in `wanted`, shape `(m, 32)`, the number of its first entry in this map, or -1."""
         found = np.full(len(wanted), -1, np.int64)
         if not len(self.keys):
             return found
@@ -244,7 +244,7 @@ class KeyMap:
         return found
 
     def objects(self, wanted: HashArray) -> I64:
-        """Return for each full hash the number of its object among those of its kind, or -1."""
+        """Return for each full hash the number of its object (counted among objects of the same kind), or -1."""
         found = self.find(wanted)
         hit = found[found >= 0]
         block, chunks = np.searchsorted(self.section.headers, self.records[hit]), self.chunks[hit]
@@ -252,7 +252,7 @@ class KeyMap:
         return found
 
     def same(self, raw: bytes) -> I64:
-        """Return the numbers of all entries with a full hash."""
+        """Return the numbers of all entries whose record has the full hash `raw`."""
         first, last = (int(self.keys.searchsorted(np.uint64(truncated(raw)), side)) for side in ("left", "right"))
         wanted = np.frombuffer(raw, np.uint8)
         return first + np.flatnonzero((self.section.hashes[self.places[first:last]] == wanted).all(axis=1))
@@ -300,7 +300,7 @@ class MdbIndex:
 
     @cached_property
     def first_rows(self) -> dict[str, int]:
-        """Row of the first object per kind."""
+        """Row of the first file, of the first xorb and of the first chunk, by kind."""
         return {kind: sum(self.counts[:number]) for number, kind in enumerate(KINDS)}
 
     def row_of(self, kind: str, record: int, chunk: int = -1) -> int:
@@ -312,7 +312,7 @@ class MdbIndex:
         return self.first_rows[kind] + (block if kind != CHUNK else int(section.bounds[block]) + chunk)
 
     def row_with(self, kind: str, raw: bytes) -> int:
-        """Return the row of a stored hash that is first under its key in an intact table, else -1."""
+        """Return the row of a stored hash if it is the first with its table key and the table is intact, else -1."""
         known = self.map_of(kind)
         at = int(known.keys.searchsorted(np.uint64(truncated(raw))))
         if not known.intact or at == len(known.keys) or known.section.hashes[known.places[at]].tobytes() != raw:
@@ -341,7 +341,7 @@ class MdbIndex:
 
     @cached_property
     def chunk_starts(self) -> I64:
-        """Sum of the chunk sizes before each chunk, over all xorbs, and of all."""
+        """Sum of the sizes of all chunks before each chunk, over all xorbs; the last item is the sum of all."""
         return running(self.chunk_sizes)
 
     @cached_property
@@ -365,12 +365,12 @@ class MdbIndex:
 
     @cached_property
     def segment_xorbs(self) -> I64:
-        """Number of the xorb per segment; -1 if this shard does not describe it."""
+        """Number of the xorb per segment; -1 if this shard does not list it."""
         return KeyMap.computed(self.xorbs, XORB).objects(self.segments["cas_hash"])
 
     @cached_property
     def segment_faults(self) -> Mask:
-        """Mask of segments with an invalid range; in an unlisted xorb only the order can be checked."""
+        """Mask of segments whose chunk range is empty, reversed, or too long for a xorb that the shard lists."""
         (first, last), listed = self.segment_edges, self.segment_xorbs >= 0
         limits = np.full(len(first), 1 << 32, np.int64)
         limits[listed] = self.xorbs.counts[self.segment_xorbs[listed]]
@@ -379,7 +379,7 @@ class MdbIndex:
 
     @cached_property
     def segment_sums(self) -> I64:
-        """Sum of the chunk sizes per segment; -1 if unknown or the range is invalid."""
+        """Sum of the chunk sizes per segment; -1 if the shard does not list the xorb or the range is invalid."""
         sums = np.full(len(self.segments), -1, np.int64)
         sure = np.flatnonzero((self.segment_xorbs >= 0) & ~self.segment_faults)
         begin = self.xorbs.bounds[self.segment_xorbs[sure]]
@@ -426,7 +426,7 @@ class MdbIndex:
         return table.record.read(self.data, table.start, table.count)
 
     def table(self, kind: str) -> tuple[KeyMap, I64]:
-        """Return the key map of a lookup table without its invalid rows, and the numbers of the invalid rows.
+        """Return the `KeyMap` of a lookup table without its invalid rows, and the numbers of the invalid rows.
 
         A row is invalid if it refers to no header, to a chunk after the end of its xorb, or to a record with another
         key.
@@ -451,7 +451,7 @@ class MdbIndex:
         return replace(known, intact=bool(good.all()) and not len(descents(rows))), np.flatnonzero(~good)
 
     def map_of(self, kind: str) -> KeyMap:
-        """Return the key map of a kind of object, from the lookup table or, if there is none, from the section."""
+        """Return the `KeyMap` of a kind of object, from the lookup table or, if there is none, from the section."""
         return self.table(kind)[0]
 
     @property
@@ -490,7 +490,7 @@ class MdbIndex:
 
 
 def load(data: bytes, layout: MdbLayout) -> MdbIndex:
-    """Walk both sections at the offsets in the footer; O(n) in the size of the shard."""
+    """Return the index of a shard, from the sections at the offsets in the footer; O(n) in the size of the shard."""
     view = memoryview(data)
     files = walk(view[slice(*layout.file_info)], layout.file_info[0], FILE)
     xorbs = walk(view[slice(*layout.cas_info)], layout.cas_info[0], XORB)
@@ -498,7 +498,7 @@ def load(data: bytes, layout: MdbLayout) -> MdbIndex:
 
 
 def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
-    """Walk the sections of a shard without a footer; they end with their end marks, at most at `stop`."""
+    """Return the index of a shard without a footer: each section ends with its end mark, or at the latest at `stop`."""
     last = max(stop, min(SECTIONS_START, len(data)))
     view = memoryview(data)[:last]
     files = _cut(walk(view[SECTIONS_START:], SECTIONS_START, FILE))
@@ -510,5 +510,5 @@ def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
 
 
 def _cut(section: WalkedSection) -> WalkedSection:
-    """Return a section that ends with its end mark, if it has one."""
+    """Return the section without the bytes after its end mark; unchanged if it has no end mark."""
     return section if section.problem else replace(section, data=section.data[: section.stop * RECORD_SIZE])

@@ -1,4 +1,4 @@
-"""Records, parts, rules and hashes of an MDB shard.
+"""Byte layout of an MDB shard, the rules that its records must follow, and the computation of its hashes.
 
 Order: header, File Info Section, CAS Info Section (xorbs), lookup tables of files, xorbs and chunks, footer.
 Both sections consist of 48-byte records, and positions in them are record numbers. Numbers are little-endian. Names are
@@ -316,7 +316,7 @@ BLOCKS = {
     FILE: (RecordKind.FILE_HEADER, RecordKind.FILE_ENTRY),
     XORB: (RecordKind.CAS_HEADER, RecordKind.CAS_ENTRY),
 }
-"""Header and entries of each block of a section."""
+"""Record kinds of the blocks in the section of files and in that of xorbs: kind of the header, kind of the entries."""
 
 LOOKUPS: dict[str, Record] = {FILE: FILE_LOOKUP, XORB: XORB_LOOKUP, CHUNK: CHUNK_LOOKUP}
 
@@ -376,9 +376,9 @@ class LookupTable:
 
 @dataclass(frozen=True, slots=True)
 class MdbLayout:
-    """Header, footer (None in the upload form) and parts of a shard.
+    """Header, footer (None if the shard has no valid one) and byte ranges of the sections of a shard.
 
-    `file_info` and `cas_info` are byte ranges, half-open; `tables` has the lookup tables that are not empty.
+    `file_info` and `cas_info` are half-open byte ranges; `tables` has the non-empty lookup tables by kind of object.
     """
 
     size: int
@@ -415,9 +415,10 @@ class MdbLayout:
         return self.file_info if kind == FILE else self.cas_info
 
     def entry_places(self, kind: str, index: int, chunk: int = -1) -> tuple[Span, Span] | None:
-        """Return the spans of the header record and of the record with the full hash; None if outside the section.
+        """Return the spans of the header and of the record with the full hash to which a table entry refers.
 
-        `index` counts 48-byte records from the section's start; `chunk` is -1 in the tables of files and xorbs.
+        `index` counts records from the section's start. For files and xorbs, `chunk` is -1 and both are the header.
+        Returns None if the records are not inside the section.
         """
         start, stop = self.section(kind)
         header, place = start + index * RECORD_SIZE, start + (index + 1 + chunk) * RECORD_SIZE
@@ -439,7 +440,7 @@ def read_header(data: bytes) -> dict[str, Any]:
     """Return the fields of the header ("1. Header").
 
     Raises:
-        BadMagic: The tag differs.
+        BadMagic: The tag is wrong.
         Unsupported: The version is not 2.
         FormatError: The header is truncated, or `footer_size` is neither 0 nor 200.
     """
@@ -459,7 +460,7 @@ def read_header(data: bytes) -> dict[str, Any]:
 
 
 def read_footer(data: bytes, size: int) -> dict[str, Any]:
-    """Return the footer fields, not checked; raise Truncated if the file is too short for a footer."""
+    """Return the fields of the footer, not yet checked; raise Truncated if the file is too short for a footer."""
     if size < SECTIONS_START + FOOTER_SIZE:
         raise Truncated(
             f"header and footer take {SECTIONS_START + FOOTER_SIZE} bytes; the file has {size}",
@@ -514,22 +515,22 @@ def file_steps(headers: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def file_records(flags: Any, count: Any) -> Any:
-    """Return the number of records of a file: 1 + n, or 1 + 2n with verification entries; plus 1 with metadata.
+    """Return the number of records of a file of n segments: 1 + n, or 1 + 2n with verification; plus 1 with metadata.
 
-    `flags` and the number of segments are Python numbers, or int64 columns.
+    `flags` (`file_flags`) and `count` (n) are Python numbers or int64 columns.
     """
     return 1 + count * (1 + (flags >> 31 & 1)) + (flags >> 30 & 1)
 
 
 def block_fault(what: str, records: int, left: int) -> str:
-    """Return an error text if a block of `records` exceeds the `left` records of its section, else ""."""
+    """Return an error text if a block of `records` records exceeds the `left` ones in its section, else ""."""
     if records <= left:
         return ""
     return f"a {what} of {plural(records, 'record')} does not fit: {plural(left, 'is', 'are')} left in its section"
 
 
 def range_fault(first: int, last: int, count: int) -> str:
-    """Return an error text for an invalid chunk range `[first, last)`, else ""; `count` is -1 if unknown."""
+    """Return an error text if a xorb of `count` chunks (-1: unknown) lacks the chunks `[first, last)`, else ""."""
     if first >= last:
         return f"its chunk range is empty or reversed: first chunk {first}, end {last}"
     return f"it has chunks {first} to {last - 1}; the xorb has {plural(count, 'chunk')}" if 0 <= count < last else ""
@@ -554,7 +555,7 @@ FILE_KEY = ZERO
 
 
 def file_hash(hashes: HashArray, sizes: NDArray[np.uint64]) -> bytes:
-    """Return the hash of a file: its tree root, keyed with zeros; the zero hash for an empty file."""
+    """Return the hash of a file: the root of its chunk tree, hashed with the zero key; all zero for an empty file."""
     return keyed(FILE_KEY, tree_root(hashes, sizes)) if len(hashes) else ZERO
 
 
@@ -572,14 +573,14 @@ def range_hash(hashes: HashArray) -> bytes:
 
 
 def range_hashes(hashes: HashArray, bounds: NDArray[np.integer]) -> HashArray:
-    """Return the range hash of each range `[bounds[i], bounds[i + 1])`, shape `(m, 32)`."""
+    """Return the range hash of each range of chunk hashes `[bounds[i], bounds[i + 1])`, shape `(m, 32)`."""
     raw = hashes.tobytes()
     marks = (np.asarray(bounds, dtype=np.int64) * SIZE).tolist()
     return as_rows(keyed_all(RANGE_KEY, [raw[start:stop] for start, stop in pairwise(marks)]))
 
 
 def protect(key: bytes, raw: bytes) -> bytes:
-    """Return a chunk hash under the footer's HMAC key: keyed BLAKE3, not the HMAC of RFC 2104.
+    """Return a chunk hash, hashed again with the footer's HMAC key: by keyed BLAKE3, not the HMAC of RFC 2104.
 
     The zero key means no key: the hash is returned unchanged.
     """

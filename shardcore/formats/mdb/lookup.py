@@ -1,7 +1,7 @@
-"""From a hash to the records of files, xorbs and chunks; the sentences are in `trace_steps.py`.
+"""Lookup of a hash: search of the records of files, xorbs and chunks. `trace_steps.py` has the texts of its steps.
 
-With a lookup table: search the first word of the hash, then compare the full hash in each record found.
-Without: walk the section once. Under an HMAC key, a chunk hash is keyed first.
+With a lookup table: search the first 8 bytes of the hash, then compare the full hash in each record found.
+Without: walk the section once. If the shard has an HMAC key, a chunk hash is first keyed with it.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 
 WHOLE_TABLE = 65536
-"""Bytes read per request from a lookup table; shorter tables are read completely."""
+"""Number of bytes of a lookup table that are read per request; shorter tables are read completely."""
 
 _GUESSES = 6  # after this many misses the keys are probably not evenly distributed: bisect instead
 
 
 def search(read: Read, table: LookupTable, key: int) -> tuple[int, NDArray[Any], tuple[int, NDArray[Any]]]:
-    """Return the number of the first entry with `key` (or its insertion point), and all rows with `key`.
+    """Return the number of the first entry with `key` (or its insertion point), all rows with `key`, and the last read.
 
     Interpolation search: keys are evenly distributed, so usually one read of `WHOLE_TABLE` bytes is enough. After
-    `_GUESSES` misses it falls back to bisection. The last piece read is returned, too: its first entry, and its keys.
+    `_GUESSES` misses it falls back to bisection. The last read is returned as number of its first entry, and its keys.
 
     Raises:
         FormatError: The table is not sorted, as far as it was read.
@@ -99,14 +99,14 @@ FAR = 1 << 19
 """Largest distance in bytes at which a chunk record is read together with the header of its xorb."""
 
 SMALL_SHARD = 1 << 22
-"""Up to this size in bytes, all records are compared after a failed lookup, to detect a damaged table."""
+"""Maximum size in bytes of a shard whose records are all compared after a failed lookup, to detect a damaged table."""
 
-_MANY = 64  # entries of one key that are compared one by one
+_MANY = 64  # up to this many entries of one key are compared one by one; for more, the index is loaded
 
 
 @dataclass(frozen=True, slots=True)
 class MdbKey:
-    """Parsed key; `raw` is the hash as given, before it is keyed."""
+    """Parsed key; `raw` is the requested hash, not yet keyed with the HMAC key of the shard."""
 
     kind: str
     raw: bytes
@@ -121,9 +121,10 @@ KEY_FORM = KeyForm(of_bytes=text_of_key, to_raw=lambda text: text if ":" in text
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Record found for a key; `record` counts from the start of the section.
+    """Header found for a key; `record` is its record number in the section.
 
-    `chunk` is -1 for files and xorbs; `row`, the row of the lookup table, is -1 if the section was walked.
+    `chunk` is the chunk's number in the xorb, -1 for files and xorbs. `row` is the entry of the lookup table, or -1 if
+    the entry is unknown because the index was searched.
     """
 
     record: int
@@ -153,7 +154,7 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The requested hash and its key in the lookup table."""
+    """The hash that is searched (for a chunk, possibly keyed) and its key in the lookup table."""
 
     layout: MdbLayout
     kind: str
@@ -174,9 +175,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableSearched:
-    """The `rows` of a lookup table that have the table key, from number `first` on, or where they would be.
+    """Result of a table search: the `rows` with the table key, and the number of the first one, or where it would be.
 
-    `piece` is the last piece that was read: number of its first entry, and its keys.
+    `piece` is the last piece of the table that was read: the number of its first entry, and its keys.
     """
 
     table: LookupTable
@@ -188,7 +189,7 @@ class TableSearched:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """The records that have the hash, found by walking the section because there is no lookup table."""
+    """Result of a search without lookup table: `same` of all `records` objects of this kind have the hash."""
 
     kind: str
     records: int
@@ -198,7 +199,7 @@ class Walked:
 
 @dataclass(frozen=True, slots=True)
 class OtherHash:
-    """A record with the table key and another hash."""
+    """A record with the requested table key, but with another hash."""
 
     hit: Hit
     place: Span
@@ -208,7 +209,7 @@ class OtherHash:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """The record with the whole hash; `place` is in the block that begins with `header`."""
+    """The record with the requested hash, at `place`; `header` is the span of the header of its block."""
 
     kind: str
     hit: Hit
@@ -220,7 +221,7 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class AnyShard:
-    """The shards of a folder, each of which may list a hash."""
+    """A lookup in a folder: any of its `shards` shards may list the hash."""
 
     kind: str
     shards: int
@@ -248,7 +249,7 @@ class MdbLookup:
             raise UsageError(f"{short(text)} is not a key of an mdb shard; {_FORMS}") from error
 
     def walk(self, key: MdbKey, source: Source) -> Iterator[Fact]:
-        """Look up a key and yield each result in order: to the first object, then to its content in the xorbs.
+        """Look up a key and yield each intermediate result, up to the first object and then to its content in xorbs.
 
         Raises:
             KeyAbsent: The shard has no such object.
@@ -263,7 +264,7 @@ class MdbLookup:
         raise KeyAbsent(str(key))
 
     def in_memory(self, key: MdbKey) -> ObjectRef | None:
-        """Return the object of a key by the loaded index; None: `walk` returns it, or the reason."""
+        """Return the object of a key from the loaded index; None if `walk` is needed to find it or report the error."""
         if (index := self.file.index) is None:
             return None
         raw = protect(self.file.layout.key, key.raw) if key.kind == CHUNK else key.raw
@@ -346,7 +347,7 @@ class MdbLookup:
             yield from self._compared(wanted, hit, source)
 
     def _compared(self, wanted: Wanted, hit: Hit, source: Source) -> Iterator[Fact]:
-        """Compare the record of a table entry, and yield the object if it has the whole hash."""
+        """Compare the record to which a table entry refers; yield the object if the full hash is equal."""
         kind, raw, file, index = wanted.kind, wanted.raw, self.file, self.file.index
         entry = f"entry {hit.row} of the {kind} lookup table"
         places = file.layout.entry_places(kind, hit.record, hit.chunk)
@@ -398,7 +399,7 @@ class MdbLookup:
         return file_ref(row, block, "" if index is None else index.file_fault(row))
 
     def gather_references(self, into: ReferenceCollector) -> None:
-        """Collect the chunk records and segments that refer to a range of a xorb, once the index is loaded."""
+        """Collect the chunk records and segments that refer to a byte range of a xorb, if the index is loaded."""
         index, name = self.file.index, SourceName.parse(into.span.source)
         if index is None or not name.path.startswith(SPAN_PREFIX) or name.stretches:
             return
@@ -425,7 +426,7 @@ class MdbLookup:
 
 
 def _hits(index: MdbIndex, wanted: Wanted) -> list[Hit]:
-    """Return the records with the whole hash, as the index has them."""
+    """Return the records with the full hash, from the loaded index; their `row` is -1."""
     known = index.map_of(wanted.kind)
     same = known.same(wanted.raw)
     return [Hit(*pair, -1) for pair in zip(known.records[same].tolist(), known.chunks[same].tolist(), strict=True)]

@@ -44,10 +44,10 @@ CODEC = "xorb"
 """Value shown as codec, because each chunk of a xorb has its own codec."""
 
 BLOCK_GUESS = 65536
-"""Bytes read at once for the records of a file."""
+"""Number of bytes in the first read for the records of a file, which usually has all of them."""
 
 AT_ONCE = 4096
-"""Number of segments created per batch during iteration."""
+"""Number of segments or recipe entries that are created per batch."""
 
 # Integers, because operators of an enumeration cost microseconds per file.
 _VERIFIED, _METADATA = int(FileFlag.WITH_VERIFICATION), int(FileFlag.WITH_METADATA_EXT)
@@ -94,7 +94,7 @@ class FileSegments(Sequence[dict[str, Any]]):
 
 @dataclass(frozen=True)
 class FileBlock:
-    """The records of one file, from offset `start` on.
+    """The records of one file, which are at the byte offsets `[start, stop)`.
 
     `segments` are rows of `FILE_ENTRY`; `ranges` has a range hash per segment, shape `(n, 32)`. `ranges` and `sha256`
     are None without verification entries or metadata.
@@ -214,7 +214,7 @@ class MdbObjects(Objects):
         return self.file.index is not None
 
     def _by_kind(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield for each kind its number, where its rows are in `rows`, and their numbers among those of the kind."""
+        """Yield per kind: its number, the positions of its objects in `rows`, and their numbers within the kind."""
         index, rows = self.file.load(), np.asarray(rows, np.int64)
         kinds = np.searchsorted(np.cumsum(index.counts), rows, "right")
         for number, kind in enumerate(KINDS):
@@ -222,7 +222,7 @@ class MdbObjects(Objects):
             yield number, here, rows[here] - index.first_rows[kind]
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of rows; `start` and `stop` are those of the records, because the content is in xorbs."""
+        """Return the columns of rows; `start` and `stop` belong to the records, because the content is in xorbs."""
         index = self.file.load()
         start, stop, size, stored, kind = (np.full(len(rows), -1, np.int64) for _ in range(5))
         state = np.full(len(rows), State.EXTERNAL, np.uint8)

@@ -1,6 +1,6 @@
 """Recovery from a damaged shard: the sections can be read without tables and footer.
 
-A file is recovered from its xorbs, checked by its hashes, or else as its recipe. A damaged header is replaced.
+A file is recovered from its xorbs and checked, or as its recipe if xorbs are missing. A damaged header is replaced.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Itera
 
 
 def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
-    """Return True if all xorbs of a file exist, even corrupt ones; missing ones are cached in `away`."""
+    """Return True if all xorbs of a file exist, even corrupt ones; a missing one is added to `away`."""
     segments = ref.extras["segments"]
     if not len(segments):
         return True

@@ -1,4 +1,4 @@
-"""Contents of a shard: gathered file by file, split into shards, and serialised; the inverse of `index.walk`."""
+"""Serialisation of shards: collects the contents of added files, splits them into shards, and builds their bytes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Recipes:
     chunks: NDArray[Any]
 
     def part(self, files: I64, xorbs: I64) -> Recipes:
-        """Return some files and xorbs, each a run of neighbours."""
+        """Return the contents with only some files and xorbs, both given as consecutive row numbers."""
         segments, chunks = _run(self.counts, files), _run(self.chunk_counts, xorbs)
         return Recipes(
             self.files[files],
@@ -97,7 +97,7 @@ EMPTY_FOOTER = FooterValues()
 
 
 def expiry_field(expiry: int | None, *, for_ever: bool) -> int:
-    """Return the value of `shard_key_expiry`; for None all bits one if `for_ever`, else 0 (not recorded)."""
+    """Return the field `shard_key_expiry`; None becomes all bits one (never) if `for_ever`, else 0 (not recorded)."""
     if expiry is None:
         return NO_EXPIRY if for_ever else 0
     return expiry
@@ -107,7 +107,7 @@ def expiry_field(expiry: int | None, *, for_ever: bool) -> int:
 
 
 class FileChunks:
-    """Chunks of one file, in order, with their places in xorbs."""
+    """Chunks of one file in order, each with the number of its xorb and its number in that xorb."""
 
     def __init__(self) -> None:
         self._hashes = bytearray()
@@ -121,10 +121,10 @@ class FileChunks:
         """Merge neighbouring chunks into segments.
 
         Returns:
-            The hash of the file; four numbers per segment (xorb, first chunk, end, bytes); its range hash.
+            The hash of the file; per segment the xorb, first chunk, end and size in bytes; the range hashes.
         """
         if len(self._numbers) == 3:
-            # Most small files; ten times faster than with arrays.
+            # A single chunk, as in most small files: without arrays this is ten times faster.
             raw, (size, xorb, number) = bytes(self._hashes), self._numbers
             return keyed(FILE_KEY, raw), [xorb, number, number + 1, size], keyed(RANGE_KEY, raw)
         hashes = _hash_rows(self._hashes)
@@ -138,7 +138,7 @@ class FileChunks:
 
 
 class FileCollector:
-    """Files added to a shard so far, without duplicates; `last` is the segment count of the file added last."""
+    """Files added to a shard so far, without duplicates; `last` is the number of segments of the latest file."""
 
     def __init__(self) -> None:
         self.last = 0
@@ -280,7 +280,7 @@ def build(recipes: Recipes, form: str, values: FooterValues = EMPTY_FOOTER) -> b
 
 
 def by_hash(hashes: HashArray) -> I64:
-    """Return the sort order by text form, which is the numeric order of the four words."""
+    """Return the order that sorts hashes by text form, which equals the numeric order of their four words."""
     return np.lexsort(words(hashes).T[::-1])
 
 
@@ -290,7 +290,7 @@ def by_key(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _first_chunks(recipes: Recipes) -> I64:
-    """Return the rows of the first chunks of files, eligible for global dedup, if the shard describes their xorb."""
+    """Return the rows of the chunks that begin a file, which are eligible for global dedup, if their xorb is listed."""
     known = dict(zip(map(bytes, recipes.xorbs), running(recipes.chunk_counts).tolist(), strict=False))
     firsts = recipes.segments[running(recipes.counts)[:-1][recipes.counts > 0]]
     pairs = zip(map(bytes, firsts["cas_hash"]), firsts["chunk_index_start"].tolist(), strict=True)
@@ -298,7 +298,7 @@ def _first_chunks(recipes: Recipes) -> I64:
 
 
 def _file_section(recipes: Recipes) -> tuple[bytes, I64]:
-    """Return the File Info Section, and the header record of each file, both in hash order."""
+    """Return the bytes of the File Info Section, and the record number of each file header, both in hash order."""
     order = by_hash(recipes.files)
     counts = recipes.counts[order]
     ends = running(file_records(FLAGS, counts))
@@ -313,7 +313,7 @@ def _file_section(recipes: Recipes) -> tuple[bytes, I64]:
 
 
 def _xorb_section(hashes: HashArray, counts: I64, chunks: NDArray[Any]) -> tuple[bytes, I64]:
-    """Return the CAS Info Section, and the header record of each xorb."""
+    """Return the bytes of the CAS Info Section, and the record number of each xorb header."""
     ends = running(1 + counts)
     starts = ends[:-1]
     rows = np.zeros((ends[-1], RECORD_SIZE), np.uint8)

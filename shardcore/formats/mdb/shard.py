@@ -1,4 +1,4 @@
-"""Detecting and opening MDB shards, and the shard object."""
+"""Detection and opening of MDB shards, and `MdbShard`, an opened shard."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from shardcore.sources.prefetched_source import PrefetchedSource
 
 SMALL = 65536
-"""Size in bytes up to which a shard is completely read by detection."""
+"""Maximum size in bytes of a shard that detection reads completely; its index is loaded as soon as it is opened."""
 
 _WHY = "tag HFRepoMetaData"
 
 
 class MdbShard(FileShard):
-    """An opened MDB shard; `shares_xorbs` if a data set owns its xorbs and closes them."""
+    """An opened MDB shard. `shares_xorbs` is True if its xorbs belong to a data set, which closes them."""
 
     key_form = KEY_FORM
     checksum = "blake3"
@@ -70,7 +70,7 @@ class MdbShard(FileShard):
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
-        """Error that makes objects unreadable; an incomplete section is reported once the index is loaded."""
+        """Error in the footer or, once the index is loaded, in a section; None if neither has one."""
         return self.file.damage
 
     @property
@@ -89,7 +89,6 @@ class MdbShard(FileShard):
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Yield the content from the xorbs; every stored hash is checked."""
         return stream(self.file, ref)
 
     def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:
@@ -122,7 +121,7 @@ class MdbShard(FileShard):
         return settings
 
     def reading_all(self) -> XorbFetch:
-        """Return the context for reading all files: a xorb of which at least half is needed is fetched whole."""
+        """Return a context for reading all files: a xorb is fetched completely if files use at least half of it."""
         fetch = self.file.fetch_xorb = XorbFetch(self.file.source, self.file.load)
         return fetch
 
@@ -132,7 +131,7 @@ class MdbShard(FileShard):
             self.file.xorbs.close()
 
     def _part(self, name: SourceName) -> SourcePart:
-        """Return `xorb:<hash>`, a xorb, or `xorb:<hash>@start-stop`, one of its chunks, decompressed."""
+        """Return a part by name: `xorb:<hash>` is a xorb, `xorb:<hash>@start-stop` one of its chunks, decompressed."""
         return self.file.xorbs.part(name) or super()._part(name)
 
 
@@ -146,10 +145,10 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | None = None) -> MdbShard:
-    """Open a shard with two reads, the first and the last bytes; without a footer, read it whole.
+    """Open a shard with two reads, of the header and of the footer; without a valid footer, read it completely.
 
     Raises:
-        FormatError: Header or footer are invalid.
+        FormatError: The header is invalid, or the footer is invalid and `context.partial` is not set.
     """
     size = source.size
     head = source.head(HEADER.size)
@@ -179,9 +178,9 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
 def _without_footer(
     source: PrefetchedSource, header: dict[str, Any], xorbs: Xorbs, damage: FormatError, progress: Progress
 ) -> MdbFile:
-    """Open a shard whose footer is missing or invalid; the sections end with their end marks.
+    """Open a shard whose footer is missing or invalid: its sections are found by their end marks.
 
-    The last 200 bytes are treated as a damaged footer only if version or `footer_offset` is right.
+    The last 200 bytes are treated as a damaged footer only if its version or its `footer_offset` is right.
     """
     data = read_whole(source, progress)
     index = discover(data, header, len(data))

@@ -1,4 +1,4 @@
-"""The steps of a trace, by the facts of a lookup; the titles are those of `docs/formats/mdb.md`."""
+"""Texts and values of the steps of a trace, for each kind of lookup result; titles as in `docs/formats/mdb.md`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _matched_spans(fact: Matched) -> tuple[Span, ...]:
 
 
 def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
-    """Return the first record of an object, and the bytes after it."""
+    """Return the span of the first record of an object, and that of its other records if it has any."""
     span = ref.spans[0]
     cut = min(span.start + RECORD_SIZE, span.stop)
     parts = Span(span.source, span.start, cut), Span(span.source, cut, span.stop)

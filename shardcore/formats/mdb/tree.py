@@ -136,7 +136,7 @@ def _lookup_node(file: MdbFile, table: LookupTable, section: Section) -> Node:
 def _file_rows(
     file: MdbFile, record: Record, start: int, count: int, describe: Callable[[int, Any], Node] | None = None
 ) -> RecordTable:
-    """Return rows that are read from the file when they are shown."""
+    """Return a table whose rows are read from the file when they are shown."""
 
     def read(first: int, last: int) -> Any:
         return record.read(file.read(start + first * record.size, start + last * record.size), count=last - first)
@@ -157,7 +157,7 @@ def _records_node(file: MdbFile, kind: str, section: Section) -> Node:
 
 
 class Blocks(Extents):
-    """The blocks of a walked section, its end mark, and the unread rest up to byte `stop`."""
+    """Nodes of a section: its blocks, its end mark, and the unread bytes up to offset `stop`."""
 
     def __init__(self, walked: WalkedSection, index: MdbIndex, stop: int, xorbs: Xorbs) -> None:
         self.walked = walked
@@ -261,7 +261,7 @@ class Blocks(Extents):
         return Node(name, span, text=plural(count, "record"), children=grouped(rows))
 
     def runs(self, start: int, stop: int) -> Runs:
-        """Return the fields of all records in `[start, stop)`, by record kind: one block can be most of a file."""
+        """Return the fields in the bytes `[start, stop)`, without nodes, since one block can be most of a file."""
         if not self.overlap(start, stop):
             return Runs.of([], [], [], [])
         walked = self.walked

@@ -52,19 +52,19 @@ REFERENCE_COST = 256
 """Time cost of a chunk reference, as the number of bytes that can be decompressed in the same time."""
 
 SEGMENT_COST = 16 << 10
-"""Cost of finding and opening the xorb of a segment, in the same unit."""
+"""Time cost of finding and opening the xorb of a segment, in the same unit as `REFERENCE_COST`."""
 
 LOOKED_FOR = 1000
-"""Number of missing xorbs after which the search stops."""
+"""Number of missing xorbs after which the search stops if nearly none was found."""
 
 MOST_DIGESTS = 1 << 14
-"""Number of files that are read in part at the same time; others are read alone."""
+"""Maximum number of files whose SHA-256 is computed at the same time, xorb by xorb; others are read one by one."""
 
 MOST_FAULTS = 16
-"""Number of corrupt chunks of a xorb after which the other files that use it are read alone."""
+"""Number of corrupt chunks of a xorb after which the other files that use it are read one by one."""
 
 CHUNKS_AT_ONCE = 1 << 17
-"""Number of chunk hashes checked per batch, because files may repeat chunks many times."""
+"""Number of chunk hashes in memory per batch; in total there can be many, because files may repeat chunks."""
 
 LISTED = MAX_PER_CODE - 1
 """Number of findings listed per code; one more finding gives the number of the others."""
@@ -72,11 +72,11 @@ LISTED = MAX_PER_CODE - 1
 _NAME = re.compile(r"[0-9a-f]{64}\.mdb")
 
 Add = Callable[..., None]
-"""`Findings.error` or `Findings.warning` of one code."""
+"""Function that adds a finding: `Findings.error` or `Findings.warning`, with its code already passed."""
 
 
 def most_references(size: int) -> int:
-    """Return the maximum number of chunks of a file that is checked, because all their hashes are in memory."""
+    """Return the maximum number of chunks of a checked file in a shard of `size` bytes, which limits the memory."""
     return 200_000 + size // 16
 
 
@@ -102,14 +102,14 @@ def verify(file: MdbFile, depth: Depth, progress: Progress) -> Report:
 
 
 class _Checks:
-    """Checks of a shard; `sound` masks the files whose hash and range hashes were computed and are right."""
+    """Checks of a shard; `sound` is the mask of files whose file hash and range hashes were computed and are right."""
 
     def __init__(self, file: MdbFile, index: MdbIndex, findings: Findings) -> None:
         self.file = file
         self.index = index
         self.findings = findings
         self.sound = np.zeros(index.counts[0], np.bool_)
-        self._digests: dict[int, tuple[hashlib._Hash, int]] = {}  # of files read in part, with the chunks to come
+        self._digests: dict[int, tuple[hashlib._Hash, int]] = {}  # by file: SHA-256 so far, number of chunks left
 
     def _each(self, code: str, numbers: I64, *, warn: bool = False) -> Iterator[tuple[int, Add]]:
         """Yield the first `LISTED` numbers, each with a function that adds a finding; then add one for the others."""
@@ -284,7 +284,7 @@ class _Checks:
         work.report(self.findings, "mdb.unchecked")
 
     def _check_batch(self, first: int, last: int, known: Mask) -> None:
-        """Check the files `[first, last)`; `known` masks the segments with known chunk hashes."""
+        """Check the files `[first, last)`; `known` is the mask of segments whose chunk hashes are in this shard."""
         index, section = self.index, self.index.files
         bounds = section.bounds[first : last + 1]
         segments = bounds[0] + np.flatnonzero(known[bounds[0] : bounds[-1]])
@@ -311,9 +311,9 @@ class _Checks:
     def _compare(
         self, code: str, what: str, section: WalkedSection, records: I64, found: HashArray, files: I64 | None = None
     ) -> Mask:
-        """Report the records that begin with another hash than the one found, and return a mask of them.
+        """Report the records whose hash differs from the computed one in `found`, and return a mask of them.
 
-        `files` are those of the records.
+        `files` are the numbers of the files to which the records belong; None for records of xorbs.
         """
         stored = section.hashes[records]
         wrong: Mask = (found != stored).any(axis=1)
@@ -327,7 +327,7 @@ class _Checks:
 
     @cached_property
     def references(self) -> I64:
-        """Number of chunks per file."""
+        """Number of chunks per file; a chunk in several segments counts each time."""
         return block_sums(self.index.segment_lengths, self.index.files.bounds)
 
     def check_content(self, progress: Progress) -> None:
@@ -366,9 +366,9 @@ class _Checks:
         work.report(findings, "mdb.unchecked")
 
     def _out_of_reach(self) -> tuple[Mask, Mask]:
-        """Return masks of the segments and of the xorbs that are unavailable because their xorb is missing.
+        """Return two masks: of the segments whose xorb is missing, and of the listed xorbs that are missing.
 
-        Each xorb is searched once; after `LOOKED_FOR` misses with hardly any hit, the others count as missing.
+        Each xorb is searched once. After `LOOKED_FOR` misses and nearly no hit, all others count as missing.
         """
         index, findings = self.index, self.findings
         named = np.concatenate([index.segments["cas_hash"], index.xorb_headers["cas_hash"]])
@@ -399,10 +399,10 @@ class _Checks:
         self.findings.note("mdb.xorb-missing", None, f"xorb {text} not found: its bytes are not checked")
 
     def _read_by_xorb(self, chosen: I64, report_progress: Callable[[], None]) -> Mask:
-        """Read the chunks of files in the order of the xorbs, each once, and return a mask of the intact files.
+        """Read the chunks of the `chosen` files xorb by xorb, each chunk once, and return a mask of the intact files.
 
-        The other files need `_check_file`, which finds the error. So do files that do not use the xorbs in one order,
-        because a SHA-256 is computed in the order of the file.
+        `_check_file` must read the others: damaged files, to find the error, and files that use chunks in a different
+        order, because a SHA-256 is computed in the order of the file.
         """
         index, section = self.index, self.index.files
         intact = np.zeros(index.counts[0], np.bool_)
@@ -430,9 +430,9 @@ class _Checks:
         return intact
 
     def _read_xorb(self, xorb: int, wanted: Mask, rows: I64) -> Iterator[list[int]]:
-        """Read the chunks of a xorb that files want, and yield after each one the files that are complete and intact.
+        """Read the chunks of a xorb in the mask `wanted`; after each, yield the files that it completes and are intact.
 
-        `rows` has the first chunk, the last plus one and the file of each segment, in the order of the first chunks.
+        `rows` has first chunk, last chunk plus one, and file number of each segment, in the order of the first chunks.
         """
         index, waiting, active, faults = self.index, deque(rows.tolist()), list[list[int]](), 0
         text, inside = index.xorbs.hash_text(xorb), slice(*index.xorbs.bounds[xorb : xorb + 2].tolist())
@@ -451,7 +451,7 @@ class _Checks:
                     active = [row for row in active if row[1] > number]
 
     def _completes(self, file: int, chunk: bytes) -> bool:
-        """Add the next chunk of a file; return whether it is the last one and the SHA-256 is right."""
+        """Add the next chunk of a file; return True if it was the last one and the SHA-256 is right."""
         section = self.index.files
         has_digest = section.flags[file] & FileFlag.WITH_METADATA_EXT
         digest, left = (
@@ -467,7 +467,7 @@ class _Checks:
         return not has_digest or stored in (ZERO, from_text(digest.hexdigest()))
 
     def _is_as_listed(self, number: int) -> bool:
-        """Return whether a xorb lists the same chunks as this shard, whose hashes must not be keyed."""
+        """Return True if a xorb itself lists the chunks that this shard lists; the hashes must not be keyed."""
         index, section = self.index, self.index.xorbs
         inside = slice(*section.bounds[number : number + 2].tolist())
         try:
@@ -490,7 +490,7 @@ class _Checks:
         return used
 
     def _check_file(self, number: int) -> bool:
-        """Read one file alone; return whether it is intact."""
+        """Read one file and report its first error; return True if it is intact."""
         block = indexed_block(self.index, number)
         try:
             for _ in stream_file(self.file, block):
@@ -502,7 +502,7 @@ class _Checks:
         return True
 
     def _check_xorb(self, number: int, inside: slice, used: Mask) -> None:
-        """Compare the records of a xorb with the xorb; chunks not yet `used` are decompressed."""
+        """Compare the records that describe a xorb with the xorb; chunks outside the mask `used` are decompressed."""
         index, section, findings = self.index, self.index.xorbs, self.findings
         text, place = section.hash_text(number), section.span(section.headers[number])
         key, listed = f"xorb:{text}", inside.stop - inside.start
@@ -527,7 +527,7 @@ class _Checks:
             findings.error("mdb.chunk", section.span(record), message, key=key)
 
     def _hashes(self, text: str, listed: HashArray | None, used: Mask, place: Span) -> HashArray:
-        """Return the chunk hashes of a xorb: those that its info block lists, or computed."""
+        """Return the `listed` hashes after checking the chunks outside the mask `used`; if None, compute all hashes."""
 
         def read(first: int, last: int) -> Iterator[bytes]:
             return stream_chunks(self.file, ChunkRange(text, first, last, 0, place))
@@ -541,6 +541,6 @@ class _Checks:
 
 
 def _runs(mask: Mask) -> list[list[int]]:
-    """Return first and last plus one of each run of the mask."""
+    """Return start and stop of each run of True values in a mask."""
     runs: list[list[int]] = np.flatnonzero(np.diff(mask, prepend=False, append=False)).reshape(-1, 2).tolist()
     return runs

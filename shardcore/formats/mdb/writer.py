@@ -1,4 +1,4 @@
-"""Writer of shards, and of the xorbs with their content; rekeying of a shard."""
+"""Writer of shards and of the xorbs with their content; `rekey` changes HMAC key and expiry in a copy of a shard."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ MAX_SHARD_SIZE = 64 * 1024 * 1024
 """Size of the largest shard that clients accept, in bytes."""
 
 CACHE, STORED = "xet/shard-cache", "xet/xorbs/shards"
-"""Folders of a store: full shards (client cache), and minimal shards (server)."""
+"""Folders in a store for its full shards, as in a client cache, and for its minimal shards, as on a server."""
 
 BESIDE = "xorbs"
 
@@ -70,11 +70,11 @@ IN_STORE = "xet/xorbs/xorbs"
 _SPOOLED = "default.xorb"
 
 WORTH_A_THREAD = 256 * 1024
-"""Size in bytes from which pieces are hashed (SHA-256) on a worker thread."""
+"""Minimum size in bytes of pieces whose SHA-256 is computed on a worker thread."""
 
 
 class XorbOutput:
-    """Writes xorbs into the target's folder, or into a separate `folder`, whose new xorbs are in `written`."""
+    """Writes xorbs below the target's folder, or into `folder` if not empty; `written` lists the new xorbs there."""
 
     def __init__(self, output: Output, folder: str) -> None:
         self._prefix = "" if folder else f"{IN_STORE if output.folder else BESIDE}/"
@@ -103,7 +103,7 @@ class XorbOutput:
         return file
 
     def settle(self, file: Draining, text: str, chunks: int) -> bool:
-        """Give a complete xorb its name and return True; return False if this xorb exists already."""
+        """Rename the temporary file of a complete xorb and return True; return False if the xorb exists already."""
         if self._output.settle(file, self._prefix + NAMES[0].format(text)):
             file.complete(chunks)
             return True
@@ -142,7 +142,7 @@ class MdbWriter(Writer):
     Args:
         output: The target; a folder becomes a store, laid out like `local://` of hf-xet.
         form: `full`, `minimal` or `upload`; not allowed for a store, which has a full and a minimal shard.
-        compression: As in `XorbPacker`.
+        compression: `auto` (smallest result per chunk), `none`, `lz4`, or `bg4` (LZ4 of grouped bytes).
         xorbs: Folder for xorbs; default: `xorbs` in the folder of the shard.
         expiry: An ISO date, Unix seconds or `none`.
         key: The HMAC key of the chunk hashes, 64 hex digits.
@@ -162,7 +162,7 @@ class MdbWriter(Writer):
     ) -> None:
         super().__init__(output)
         if output.folder and (form or xorbs):
-            raise UsageError("form and xorbs are not supported for a store, which has its own xorbs")
+            raise UsageError("form and xorbs are not supported for a store (a folder as output): it has its own xorbs")
         self._forms = (MINIMAL, FULL) if output.folder else (form or FULL,)
         for name, value in {"expiry": expiry, "key": key, "created": created}.items():
             if form == UPLOAD and value:
@@ -176,10 +176,10 @@ class MdbWriter(Writer):
         self._files = FileCollector()
         self._known: dict[bytes, tuple[int, int]] = {}
         self._xorbs: list[PackedXorb] = []
-        self._settled = 0  # chunks in them
+        self._settled = 0  # number of chunks in the finished xorbs
         self._current: tuple[XorbPacker, Draining] | None = None
         self._content = 0
-        # In an existing store, the other shards must be read again, too.
+        # An existing store contains other shards, which this writer does not check.
         self.proven = not output.folder or output.target is None or not is_there(output.target)
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
@@ -369,7 +369,7 @@ def rekey(
 
 
 def _protect(index: MdbIndex, data: NDArray[np.uint8], key: bytes) -> None:
-    """Key the chunk hashes in `data`, and sort the chunk lookup table by the new keys."""
+    """Replace the chunk hashes in `data` by keyed ones, and sort the chunk lookup table by their table keys."""
     start, stop = index.layout.cas_info
     hashes = data[start:stop].reshape(-1, RECORD_SIZE)[:, :SIZE]
     entries = index.records(CHUNK)
@@ -400,7 +400,7 @@ def read_key(text: str) -> bytes:
 
 
 def read_time(name: str, text: str) -> int | None:
-    """Return Unix seconds from an ISO date (default: UTC) or a number; None for the expiry `none` or ""."""
+    """Return Unix seconds from an ISO date (default: UTC) or a number; if `name` is expiry, `none` and "" give None."""
     if text in ("", "none") and name == "expiry":
         return None
     try:

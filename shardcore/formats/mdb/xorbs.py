@@ -1,6 +1,6 @@
-"""The xorbs that a shard refers to: search and cache.
+"""Search and cache of the xorbs to which a shard refers.
 
-Formats do not import each other: the registry passes an opener, and the protocol `Xorb` describes its result.
+Formats do not import each other: the registry passes a function that opens xorbs, and `Xorb` describes its result.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NAMES = ("default.{}", "{}", "{}.xorb")
 """Possible names of xorb files; `{}` is the hash in text form."""
 
 SUBFOLDERS = ("", "xorbs", "xorbs/xorbs")
-"""Subfolders in which xorbs are searched."""
+"""Subfolders in which xorbs are searched: of the option `xorbs`, or else of the shard's folder and its parent."""
 
 MOST_MISSING = 1000
 """Number of missing xorbs of a file after which the search stops."""
@@ -68,7 +68,7 @@ class Xorb(Protocol):
 
     @property
     def chunk_hashes(self) -> HashArray | None:
-        """Chunk hashes of the info block; None without one."""
+        """Chunk hashes from the info block; None if the xorb has no info block."""
 
     def record_span(self, number: int) -> Span: ...
 
@@ -89,12 +89,12 @@ class XorbFetch(WholeFiles):
         return min(needed, WHOLE_RANGE) if self.has_room(needed) else WHOLE_HEAD
 
     def opening(self, text: str, source: Source) -> None:
-        """Start to fetch a xorb, including its info block, while it is opened, if memory allows."""
+        """When a xorb is opened, start to fetch all of it if files need at least half of it and memory allows."""
         if self._lacks(text, source) and self.fetch(source):
             self._begun.add(text)
 
     def reading(self, text: str, xorb: Xorb) -> None:
-        """Start to fetch a xorb before it is read; releases the memory of earlier ones."""
+        """Before a xorb is read, start to fetch all of it, if needed, and release the memory of earlier ones."""
         if text in self._begun:
             return
         self._begun.add(text)
@@ -131,7 +131,7 @@ class Xorbs:
         self._closed = False
 
     def get(self, text: str, fetch: XorbFetch | None = None) -> Xorb:
-        """Return the xorb with a hash in text form; `fetch` loads it completely.
+        """Return the xorb with a hash in text form; with `fetch`, it may be fetched completely.
 
         Raises:
             ExternalMissing: The xorb is not found.
@@ -154,7 +154,7 @@ class Xorbs:
                 self._kept.drop(text, once)
 
     def part(self, name: SourceName) -> SourcePart | None:
-        """Return `xorb:<hash>`, or its chunk `xorb:<hash>@start-stop`, decompressed; None for other names."""
+        """Return a xorb (`xorb:<hash>`) or a decompressed chunk (`xorb:<hash>@start-stop`); None for other names."""
         if not name.path.startswith(SPAN_PREFIX):
             return None
         xorb = self.get(to_text(from_text(name.path.removeprefix(SPAN_PREFIX))))
@@ -162,7 +162,7 @@ class Xorbs:
         return SourcePart(part.source, part.sections, lambda: placed(part.tree(), name.path))
 
     def stored_span(self, text: str, first: int, last: int) -> Span:
-        """Return the span of the records of the chunks `[first, last)`; raise FormatError if there are none."""
+        """Return the span of the chunk records `[first, last)`; raise FormatError if the xorb does not have them."""
         xorb = self.get(text)
         if not 0 <= first < last <= xorb.chunk_count:
             raise FormatError(f"xorb {text} has {xorb.chunk_count:,} chunks; the segment uses {first} to {last - 1}")

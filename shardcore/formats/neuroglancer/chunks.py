@@ -1,6 +1,6 @@
-"""Chunks of a volume: array, encodings, file name, and grid of the chunks of a scale ("Chunk encodings").
+"""Chunks of a volume: arrays, decoding, file names, and the chunk grid of a scale ("Chunk encodings").
 
-An image stores the voxels row by row, x fastest, then y, then z. Only the product of width and height is fixed.
+A JPEG or PNG image has the voxels in the order x (fastest), y, z; only the product of its width and height is fixed.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 PICTURES = ("jpeg", "png")
 MOST_BYTES = 1 << 28
-"""Largest decoded size of a chunk in bytes."""
+"""Maximum decoded size of a chunk in bytes."""
 
 MANIFEST = ".index"
-"""Ending of the manifest of an unsharded mesh, whose fragments have the same name without it."""
+"""Suffix of the manifest file of an unsharded mesh; the file with its fragments has the same name without suffix."""
 ENDINGS = {".gz": "gzip", ".br": "brotli", ".zstd": "zstd"}
-"""Compression of the files of an unsharded data set, as cloud-volume writes them."""
+"""Suffixes of compressed files in an unsharded data set, as cloud-volume writes them, and their codecs."""
 _CHUNK = re.compile(r"(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})")
 _CELL = re.compile(r"[0-9]{1,19}")
 
 MemberOf = Callable[[int, int], tuple[str, "NeuroglancerFile", "NeuroglancerObjects"] | None]
-"""Function that opens a shard by its number, to read a minishard; returns None if there is no such shard."""
+"""Function that opens a shard, passed its number and the minishard to read next; returns None if it does not exist."""
 
 Found = ObjectRef | ShardError | None
 
@@ -55,7 +55,7 @@ Found = ObjectRef | ShardError | None
 
 
 def volume_of(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.generic]]:
-    """Return scale, grid and voxel type of a volume; raise FormatError or Unsupported if it is none."""
+    """Return scale, grid and voxel type; raise FormatError if it is not a volume, Unsupported for an unknown type."""
     if space.scale is None or space.grid is None:
         raise FormatError(f"{space.name} is not a volume")
     if space.scale.data_type not in DATA_TYPES:
@@ -111,7 +111,7 @@ def chunk_array(
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Return a file name without the ending of its compression, and the codec: `none` without such an ending."""
+    """Return a file name without its compression suffix (such as `.gz`), and the codec: `none` if it has no suffix."""
     stem, dot, ending = name.rpartition(".")
     codec = ENDINGS.get(dot + ending) if stem else None
     return (name, "none") if codec is None else (stem, codec)
@@ -162,13 +162,13 @@ def decode_chunk(
     Args:
         layout: Layout of the chunk, with its encoding.
         data: The encoded chunk.
-        decoder: TaskRunner such as `Shard.decoder`; default: in this process.
+        decoder: Function that runs the decoder of an image, such as `Shard.decoder`; default: in this process.
         place: Span of the chunk, for errors.
 
     Raises:
         Unsupported: This encoding cannot be decoded.
         PackageMissing: The decoder is not installed.
-        FormatError: The bytes are invalid, or the number or type of voxels differs.
+        FormatError: The bytes are invalid, or the number or type of voxels is not that of the layout.
         LimitExceeded: The chunk decodes to more than `MOST_BYTES`.
     """
     if layout.encoding == RAW:
@@ -208,7 +208,7 @@ def _picture(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span 
 
 
 class VolumeGrid(StoredGrid):
-    """Chunks of one scale of `shard`; `text` is the info, empty if there is none."""
+    """Chunk grid of one scale of the data set `shard`; `text` is the info, empty if there is none."""
 
     axes = ("x", "y", "z")
 
@@ -243,7 +243,7 @@ class VolumeGrid(StoredGrid):
 
 
 class ShardedGrid(VolumeGrid):
-    """Chunks of a sharded scale; with `one_file`, only the chunks in the open file."""
+    """Chunk grid of a sharded scale; with `one_file`, it has only the chunks in the opened shard file."""
 
     def __init__(
         self, shard: Shard, space: KeySpace, text: bytes, member_of: MemberOf, *, one_file: bool = False

@@ -1,4 +1,4 @@
-"""The file of a shard (or both files of the split form): source, indices, regions, contents."""
+"""An opened shard (one file, or both files of the split form): its indices, sections, byte regions and contents."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ KEPT_DECODED = 32 << 20
 MANIFESTS_FLOOR = 64 << 20
 MANIFESTS_RATIO = 16
 MANIFEST_COST = 1024
-"""Cost of a manifest in the work budget, in addition to its size, in bytes."""
+"""Number of bytes counted per manifest, besides its size, towards the limit on manifests read from one shard."""
 
 SHARD_INDEX = "shard index"
 CHUNK_DATA = "chunk data"
@@ -62,7 +62,7 @@ REGION_SECTIONS = (CHUNK_DATA, MINISHARD_INDICES, MIXED)
 
 
 def sections_of(base: int, pairs: Numbers | None, size: int) -> tuple[Section, ...]:
-    """Return the sections of a shard from its shard index of `base` bytes, None if that is not in memory.
+    """Return the sections of a shard. `pairs` is its shard index, of `base` bytes, or None if it is not in memory.
 
     Contiguous minishard indices (cloud-volume) are a section; if they alternate with values (tensorstore), both share
     one section.
@@ -98,9 +98,9 @@ class RegionKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """Non-empty regions after the shard index, sorted by start; arrays of one length.
+    """Non-empty byte ranges after the shard index, sorted by start, with the kind of each; arrays of equal length.
 
-    `numbers` has the row of a value or of mesh fragments, or the number of a minishard.
+    `numbers` has the row of a value (for mesh fragments, of their manifest) or the number of the minishard of an index.
     """
 
     starts: I64
@@ -123,7 +123,7 @@ class Regions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Meshes:
-    """Manifests of a shard: start of the fragments per row (int64, -1 if unknown), and errors by row."""
+    """Result of reading the manifests of a shard: per row the start of the fragments (-1: unknown); errors by row."""
 
     fragments: I64
     damage: dict[int, ShardError]
@@ -135,9 +135,9 @@ class Meshes:
 class NeuroglancerFile:
     """Source, key space and indices of one shard.
 
-    `head` is the shard index, or empty if it is too large to cache. `number` is that of the file name; None if the name
-    or an inferred specification does not give it. Files of the split form are concatenated. `sections` cover the file;
-    all offsets count from `base`, the end of the shard index.
+    `head` is the shard index, or empty if it is too large to cache. `number` is the shard number in the file name; None
+    if the data set has no such name, or the specification is inferred. Files of the split form are concatenated.
+    `sections` cover the file. Offsets in the indices count from `base`, the end of the shard index.
     """
 
     def __init__(self, source: Source, origin: Origin, head: bytes, number: int | None, *, split: bool) -> None:
@@ -164,7 +164,7 @@ class NeuroglancerFile:
 
     @property
     def index_bytes(self) -> int:
-        """Size of all minishard indices in bytes; before the shard index is read, its size."""
+        """Size of all minishard indices in bytes; before the shard index is read, the size of the shard index."""
         pairs = self.levels.known_pairs
         if pairs is None:
             return self.base
@@ -186,9 +186,9 @@ class NeuroglancerFile:
         return self._meshes.get(lambda: self._read_meshes(entries, progress))
 
     def regions(self, *, fragments: bool = True, unlisted: bool = True) -> Regions:
-        """Return the regions that are known: indices, values, with `fragments` those of meshes.
+        """Return the regions known so far: minishard indices, values and, with `fragments`, the fragments of meshes.
 
-        Once all indices are loaded, `unlisted` adds the gaps between them.
+        With `unlisted`, the gaps between regions are added, but only if all indices are loaded.
         """
         table, pairs = self.levels.known_table, self.levels.known_pairs
         parts: list[tuple[I64, I64, RegionKind, I64]] = []
@@ -246,7 +246,7 @@ class NeuroglancerFile:
         return read_manifest(decompress(self.codec, stored, limit=MANIFEST_LIMIT, span=place), place)
 
     def contents(self, rows: I64) -> Iterator[tuple[int, bytes | ShardError]]:
-        """Yield row and decoded value (or error) of many rows, in file order; neighbours are read at once."""
+        """Yield row and decoded value, or error, for values inside the file, in file order; neighbours share a read."""
         entries = self.levels.table().entries
         wanted = rows[entries.inside[rows]]
         wanted = wanted[np.argsort(entries.starts[wanted], kind="stable")]
@@ -258,9 +258,10 @@ class NeuroglancerFile:
             )
 
     def checked_contents(self, work: ContentBudget) -> Iterator[tuple[int, bytes | int | ShardError | None]]:
-        """Yield row and content (its error, or only its size if it is large) of every gzip value, in file order.
+        """Yield the row and the content of every gzip value, in file order.
 
-        None is yielded once `work` is used up. A value shared by several keys is decompressed once.
+        Instead of the content, a corrupt value has its error, and a large one its size. Once the work limit is reached,
+        the content is None. A value shared by several keys is decompressed once.
         """
         entries = self.levels.table().entries
         rows, fresh = _by_place(entries, np.flatnonzero(entries.inside))
@@ -276,7 +277,7 @@ class NeuroglancerFile:
             yield from zip(rows[firsts[a] : firsts[b]].tolist(), of_rows, strict=True)
 
     def _stored(self, starts: I64, stops: I64) -> Iterator[bytes]:
-        """Yield the bytes of ranges sorted by start; those that overlap are read at once, in blocks."""
+        """Yield the bytes of ranges, which are sorted by start; overlapping ones are read together, in blocks."""
         fresh = np.ones(len(starts), np.bool_)
         fresh[1:] = (starts[1:] >= np.maximum.accumulate(stops)[:-1]) | (np.diff(starts // SIZES_BLOCK) > 0)
         heads = np.flatnonzero(fresh)
@@ -293,7 +294,7 @@ class NeuroglancerFile:
     def _checked(
         self, stored: Iterator[bytes], starts: I64, stops: I64, work: ContentBudget
     ) -> Iterator[bytes | int | ShardError | None]:
-        """Yield the contents of some values; `stored` has the bytes of those of up to `SIZES_BLOCK` bytes."""
+        """Yield the contents of values; `stored` yields the stored bytes of those of up to `SIZES_BLOCK` bytes."""
         total = int((stops - starts).sum())
         if not work.unchecked and total <= 2 * SMALL and work.left > total * (1 + DEFLATE_RATIO) and work.takes(total):
             for value in self._decompressed(islice(stored, len(starts)), starts, stops):
@@ -364,7 +365,7 @@ class NeuroglancerFile:
     # --- decoded bytes ---------------------------------------------------------------------------------------------
 
     def row_at(self, start: int, stop: int) -> int | None:
-        """Return the row of the value stored at `[start, stop)`; None before all indices are loaded."""
+        """Return the row of the value stored at `[start, stop)`; None if there is none or indices are not loaded."""
         table = self.levels.known_table
         if table is None:
             return None
@@ -386,13 +387,13 @@ class NeuroglancerFile:
 
 
 def _places(entries: MinishardEntries, rows: I64) -> tuple[I64, I64]:
-    """Return start and end of values inside the file."""
+    """Return the start and end offsets of the values in `rows`, all of which must be inside the file."""
     starts = entries.starts[rows].astype(np.int64)
     return starts, starts + entries.sizes[rows].astype(np.int64)
 
 
 def _by_place(entries: MinishardEntries, rows: I64) -> tuple[I64, Marks]:
-    """Return rows in file order, and a mask of the first of each that share a range."""
+    """Return rows in file order, and a mask that is False for each row with the same byte range as the one before."""
     rows = rows[np.lexsort((entries.sizes[rows], entries.starts[rows]))]
     starts, stops = _places(entries, rows)
     fresh = np.ones(len(rows), np.bool_)
@@ -401,7 +402,7 @@ def _by_place(entries: MinishardEntries, rows: I64) -> tuple[I64, Marks]:
 
 
 def _batches(sizes: I64) -> Iterator[tuple[int, int]]:
-    """Group values into batches of about `SMALL` bytes, or one larger value; yield half-open index ranges."""
+    """Group values into batches of about `SMALL` bytes, larger values alone; yield start and stop of each batch."""
     if len(sizes):
         large = sizes > SMALL
         cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // SMALL).astype(bool) | large[1:] | large[:-1]) + 1

@@ -73,11 +73,11 @@ from shardcore.sources.base import Folder, Source
 MOST_TRIED = 1024
 """Maximum number of shards whose names are tried in a folder that cannot be listed."""
 MOST_UNASKED = 64
-"""Maximum number of shards whose names are tried unless the user requests more."""
+"""Maximum number of possible shard names that are tried even if the user did not request a list of shards."""
 NOT_LISTED = "the folder cannot be listed; shards are opened by key"
 
 _wanted: ContextVar[int | None] = ContextVar("wanted minishard", default=None)
-"""Minishard to read next, set while a shard is opened for a key."""
+"""Number of the minishard to read next, set only while a shard is opened to look up a key."""
 
 
 # --- key spaces -------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ class FolderSpace:
 
 @dataclass(frozen=True, slots=True)
 class FolderSpaces:
-    """All key spaces in a folder and its subfolders; `others` has one sentence per unusable key space."""
+    """The usable key spaces in a folder and its subfolders; `others` has one sentence per unusable one."""
 
     spaces: tuple[FolderSpace, ...]
     others: tuple[str, ...]
@@ -159,7 +159,7 @@ class NeuroglancerDataSet(OriginDetails, KeySpaceFolder):
 
     @property
     def unrouted_files(self) -> tuple[str, ...]:
-        """Names of shard files to which no key is routed."""
+        """Names of shard files that readers never open, because no key belongs in a shard of that name."""
         if not self.folder.listable:
             return ()
         entries = {entry.name: None for entry in self.folder.list() if not entry.is_folder}
@@ -182,7 +182,7 @@ class NeuroglancerDataSet(OriginDetails, KeySpaceFolder):
 
     @property
     def ticket_options(self) -> dict[str, Any]:
-        """Options for reopening; they include the info, so that it is not requested again."""
+        """Options for opening the data set again; they contain the info, so that it is not requested again."""
         # An info of meshes, skeletons or annotations also defines the keys; that of a volume has a spec per scale.
         alone = self.origin.space.scale is not None or not self.origin.text
         return {"spec": self.origin.written_with if alone else self.origin.text.decode("utf-8-sig")}
@@ -197,7 +197,7 @@ class NeuroglancerDataSet(OriginDetails, KeySpaceFolder):
         return self.origin.spec.place(parse_key(text), routed=True)
 
     def route(self, key: KeyLocation, recorder: LookupRecorder) -> Sequence[str]:
-        """Return the only shard that may have the key; empty if this file, and therefore the key, does not exist."""
+        """Return the name of the only shard that may have the key; an empty sequence if this file does not exist."""
         recorder.record(KeyRouted(key, self.origin), self.format)
         name = self._names.get(key.shard) if self.listed else self._open_by_name(key.shard, key.minishard)
         if name is None:
@@ -214,7 +214,7 @@ class NeuroglancerDataSet(OriginDetails, KeySpaceFolder):
         return cast(NeuroglancerShard, self.member(name)).file
 
     def _open_by_name(self, number: int, minishard: int) -> str | None:
-        """Open a shard (or its split form) by name; return the name, or None if there is no such file."""
+        """Open a shard by its computed name (or that of its split form); return the name, or None if neither exists."""
         name = self.origin.spec.shard_name(number)
         for candidate in (name, f"{name.rpartition('.')[0]}.index"):
             try:

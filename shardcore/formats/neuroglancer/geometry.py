@@ -42,9 +42,9 @@ MOST_WIDTH = 21
 NUMBER_TYPES = {
     "float32": "<f4", "int32": "<i4", "uint32": "<u4", "int16": "<i2", "uint16": "<u2", "int8": "|i1", "uint8": "|u1",
 }  # fmt: skip
-"""Data types of attributes and properties."""
+"""NumPy types of vertex attributes and annotation properties, by their names in the info."""
 COLOURS = {"rgb": 3, "rgba": 4}
-"""Property types of several bytes, with their sizes."""
+"""Property types that are colours, with their sizes in bytes."""
 
 POINTS = {
     "point": ("position",),
@@ -53,7 +53,7 @@ POINTS = {
     "ellipsoid": ("center", "radii"),
     POLYLINE: (),
 }
-"""Vectors of each shape, in byte order; a polyline has a count, then its points."""
+"""Names of the vectors in each type of annotation, in byte order; a polyline has a count and points instead."""
 
 _METRES = {"m": 1e9, "dm": 1e8, "cm": 1e7, "mm": 1e6, "um": 1e3, "µm": 1e3, "nm": 1.0, "pm": 1e-3}
 
@@ -105,7 +105,7 @@ def mesh_layout(info: Mapping[str, Any], data: bytes, place: Span, base: int) ->
 
 
 def mesh_info_faults(info: Mapping[str, Any]) -> list[str]:
-    """Return the members of a mesh info that Neuroglancer rejects."""
+    """Return an error text for each member of a mesh info that Neuroglancer rejects."""
     bits, scale = info.get("vertex_quantization_bits"), info.get("lod_scale_multiplier")
     faults = [f"vertex_quantization_bits is {short(bits)}; valid: 10, 16"] if bits not in (10, 16) else []
     if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not 0 < scale < math.inf:
@@ -114,7 +114,7 @@ def mesh_info_faults(info: Mapping[str, Any]) -> list[str]:
 
 
 def order_fault(positions: NDArray[np.uint32]) -> str:
-    """Return an error text if the cells of a level are not in Z-curve order or repeat, else ""."""
+    """Return an error text if the cells of a level of detail are not in Z-curve order or repeat, else ""."""
     width = int(positions.max(initial=1)).bit_length()
     if width > MOST_WIDTH:
         return ""
@@ -126,14 +126,14 @@ def order_fault(positions: NDArray[np.uint32]) -> str:
 
 
 def fragment_fault(fragment: Fragment, bits: int) -> str:
-    """Return an error text if readers, which expect `bits` bits, would draw a fragment in the wrong place; else ""."""
-    most, low = 2**bits - 1, fragment.vertices.min(initial=0)
-    high = fragment.vertices.max(initial=0)
+    """Return an error text if the vertices of a fragment are not numbers of `bits` bits, as readers expect; else ""."""
+    most, low, high = 2**bits - 1, fragment.vertices.min(initial=0), fragment.vertices.max(initial=0)
     if fragment.quantised and fragment.quantised != (0, 0, 0, most, bits):
         *corner, extent, own = fragment.quantised
-        return f"is quantised by Draco to {own:.0f} bits of {extent:g} from {', '.join(f'{one:g}' for one in corner)}"
+        found = f"{own:.0f} bits, range {extent:g} from {', '.join(f'{one:g}' for one in corner)}"
+        return f"is quantised by Draco to {found}; readers expect {bits} bits, range {most} from 0, 0, 0"
     if not 0 <= low <= high <= most:
-        return f"has vertices from {low:g} to {high:g}; {bits} bits reach from 0 to {most:,}"
+        return f"has vertices from {low:g} to {high:g}; readers expect {bits} bits, numbers from 0 to {most:,}"
     return ""
 
 
@@ -229,7 +229,7 @@ def annotation(info: Mapping[str, Any], data: bytes, key: int, place: Span | Non
 
     Raises:
         FormatError: The size does not match the counts, or the info is invalid.
-        Unsupported: The shape cannot be decoded.
+        Unsupported: The `annotation_type` is unknown.
     """
     head, dtype = _annotation_head(info)
     rows, at = _rows(head, dtype, data, 0, 1, place)
@@ -312,7 +312,7 @@ def _annotation_head(info: Mapping[str, Any]) -> tuple[dict[str, Any], np.dtype[
 def _properties(
     info: Mapping[str, Any], before: Sequence[str]
 ) -> tuple[list[tuple[Any, ...]], dict[str, dict[float, str]]]:
-    """Return the fields of the properties, largest types first as the format requires, and labels of values."""
+    """Return the properties as dtype fields (largest types first, as in the format), and the labels of enum values."""
     found: list[tuple[Any, ...]] = []
     labels: dict[str, dict[float, str]] = {}
     for one in _members("properties", info.get("properties", [])):

@@ -1,7 +1,7 @@
-"""The two index levels of an opened shard, read on demand and cached; thread-safe.
+"""The shard index and the minishard indices of an opened shard, read on demand and cached; thread-safe.
 
-`pair` and `minishard` cost a lookup one range each. `table` reads all minishard indices. A damaged minishard is kept as
-its error; the others stay readable.
+For a lookup, `pair` and `minishard` read one byte range each; `table` reads all minishard indices. The error of a
+damaged minishard is recorded, and the others stay readable.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ from shardcore.shards.file_shard import ranges_of
 from shardcore.sources.base import Source
 
 KEPT_WHOLE = 1 << 20
-"""Size in bytes up to which a shard index is read on opening; of a larger one, single entries are read."""
+"""Maximum size in bytes of a shard index that is read on opening; of a larger one, only requested entries are read."""
 KEPT_ENTRIES = 64 << 20
 """Cache size of minishards read by lookups, in bytes."""
 KEPT_PER_BYTE = 2
-"""Approximate memory of entries per byte of a decoded index."""
+"""Approximate memory of cached entries, in bytes per byte of the decoded minishard index."""
 PROGRESS_EVERY = 256
 DECODED_FLOOR = 16 << 20
-"""Decoded size in bytes that is accepted for any minishard index."""
+"""Decoded size in bytes that is accepted for any minishard index, however small its stored size is."""
 DECODED_RATIO = 64
-"""Beyond that, the maximum ratio of decoded to stored size of a minishard index."""
+"""Maximum ratio of decoded to stored size of a minishard index whose decoded size is above `DECODED_FLOOR`."""
 TOTAL_FLOOR = 16 << 20
 TOTAL_RATIO = 2
-"""Maximum decoded size of all indices together, as a multiple of the file size; `DECODED_FLOOR` is always accepted."""
+"""Maximum decoded size of all indices together, as a multiple of the file size, if it is above `TOTAL_FLOOR` bytes."""
 CLAIMED_RATIO = 1
 CLAIMED_FLOOR = 1 << 16
-"""Total size of all ranges that is always accepted; above it, the size of the file. Shared ranges count each time."""
+"""Total size in bytes of all index ranges that is accepted even for smaller files; shared ranges count each time."""
 _SHARED = "its index overlaps those of many other minishards"
 
 
 class MinishardDamage:
-    """Errors of damaged minishards by number; created on access, because half a million take 0.5 GB.
+    """Mapping from the number of a damaged minishard to its error, created on access: half a million take 0.5 GB.
 
     `pairs` has start and end of each minishard index, relative to the end of the shard index (`base`), shape
     `(2**m, 2)`. `faults` has the `RangeFault` of each minishard.
@@ -70,13 +70,12 @@ class MinishardDamage:
         self._texts = [""]
 
     def note(self, number: int | npt.NDArray[np.int64], text: str) -> None:
-        """Record the error of minishard indices that cannot be read. Call it only before `numbers` is used."""
+        """Record an error text for one or more minishards. Call it only before `numbers` is used."""
         self._codes[number] = len(self._texts)
         self._texts.append(text)
 
     @cached_property
     def numbers(self) -> npt.NDArray[np.int64]:
-        """Numbers of the damaged minishards, ascending."""
         return np.flatnonzero((self.faults != RangeFault.NONE) | (self._codes > 0)).astype(np.int64)
 
     def __len__(self) -> int:
@@ -95,7 +94,7 @@ class MinishardDamage:
 
 @dataclass(frozen=True, slots=True)
 class MinishardTable:
-    """All entries of a shard, by minishard, and in each in index order.
+    """All entries of a shard, sorted by minishard; within a minishard they are in the order of its index.
 
     `pairs` has start and end of each minishard index, relative to the end of the shard index, shape `(2**m, 2)`.
     """
@@ -113,7 +112,7 @@ class MinishardTable:
 class IndexLevels:
     """Shard index and minishard indices of one shard.
 
-    `head` is the whole shard index if it is in memory; `base` is its size, and all offsets count from its end.
+    `head` is the complete shard index, or empty if it is too large; `base` is its size. Offsets count from its end.
     """
 
     def __init__(self, source: Source, spec: ShardingSpec, head: bytes = b"") -> None:
@@ -128,7 +127,7 @@ class IndexLevels:
 
     @property
     def known_pairs(self) -> Numbers | None:
-        """The shard index, shape `(2**m, 2)`; None if it is not in memory."""
+        """The shard index: start and end offset of each minishard index, shape `(2**m, 2)`; None if not in memory."""
         table = self._table.value
         if table is not None:
             return table.pairs
@@ -144,7 +143,7 @@ class IndexLevels:
         return SHARD_INDEX_ENTRY.read(data, count=last - first)
 
     def pair(self, minishard: int, source: Source) -> tuple[int, int]:
-        """Return the absolute range of a minishard index, half-open; raise FormatError if it is invalid."""
+        """Return the half-open byte range of a minishard index; raise FormatError if it is not within the file."""
         table = self._table.value
         if table is not None:
             start, end = table.pairs[minishard].tolist()
@@ -159,9 +158,9 @@ class IndexLevels:
     def minishard(
         self, number: int, source: Source, place: tuple[int, int] | None = None
     ) -> tuple[MinishardEntries, int]:
-        """Return entries and decoded index size of a minishard, read through `source`, which may count reads.
+        """Return the entries of a minishard and the size of its decoded index in bytes, read from `source`.
 
-        `place` is the result of `pair`, if known. Raises FormatError if the minishard is damaged.
+        `place` is the result of `pair`; None to call it here. Raises FormatError if the minishard is damaged.
         """
         table = self._table.value
         if table is not None:
@@ -179,13 +178,13 @@ class IndexLevels:
         return self._kept.put(number, found, KEPT_PER_BYTE * len(decoded))
 
     def table(self, progress: Progress = no_progress) -> MinishardTable:
-        """Return all entries, read once; errors of damaged minishards are recorded in it."""
+        """Return the table of all entries, read once; the errors of damaged minishards are in its `damage`."""
         table = self._table.get(lambda: self._read_table(progress))
         self._kept.clear()
         return table
 
     def lister(self, start: int, stop: int) -> int | None:
-        """Return the first minishard whose index is at `[start, stop)`; None if the shard index is not in memory."""
+        """Return the first minishard whose index is at `[start, stop)`; None if no cached entry has this range."""
         pairs = self.known_pairs
         if pairs is None or not self.base <= start < stop:
             return None
@@ -193,7 +192,7 @@ class IndexLevels:
         return int(np.argmax(same)) if same.any() else None
 
     def decode(self, minishard: int, stored: bytes, place: Span, room: int | None = None) -> bytes:
-        """Return a minishard index, decoded to at most `room` bytes; raise FormatError if that is not possible."""
+        """Decode a minishard index; raise FormatError if it is corrupt, or its size exceeds `room` or a fixed limit."""
         limit = max(DECODED_FLOOR, DECODED_RATIO * len(stored))
         codec = "gzip" if self.spec.minishard_index_encoding == "gzip" else "none"
         try:
@@ -229,7 +228,7 @@ class IndexLevels:
         return MinishardTable(pairs, entries_of(indices, numbers, self.base, self.source.size), damage)
 
     def _stored(self, pairs: Numbers, damage: MinishardDamage, progress: Progress) -> Iterator[tuple[int, Span, bytes]]:
-        """Yield number, place and bytes of the minishard indices with a valid range, read in batches."""
+        """Yield number, span and stored bytes of the minishard indices with a valid range, read in batches."""
         used = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (damage.faults == RangeFault.NONE))
         # No overflow, because each range is within the file and their number is limited.
         ends = np.cumsum((pairs[used, 1] - pairs[used, 0]).astype(np.int64))

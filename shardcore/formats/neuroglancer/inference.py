@@ -1,4 +1,4 @@
-"""Inference of the sharding specification from the bytes of a shard."""
+"""Inference of the sharding specification from the bytes of a shard, if there is no info."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ INDEX_SAMPLE = 1024
 DECODED_LIMIT = 64 << 20
 ID_SAMPLE = 256
 HASHED_LIMIT = 1 << 24
-"""Maximum number of keys hashed per value of `minishard_bits`; of more keys, a sample is checked."""
+"""Maximum number of keys hashed per value of `minishard_bits`; beyond it, only a sample of the keys is hashed."""
 HASHED_SAMPLE = 1 << 14
 VALUE_SAMPLE = 64
 MANIFEST_SAMPLE = 8
 MANIFEST_SIZE = 1 << 20
-"""Largest manifest in bytes that is sampled."""
+"""Maximum size in bytes of sampled values; if one is larger, values are not taken for mesh manifests."""
 CHECKS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Hash and preshift with which every id belongs in the minishard that lists it.
+    """A hash function and `preshift_bits` with which every key belongs in the minishard that lists it.
 
-    `shard_bits` has the values that are consistent with the file name and other names in the folder; it may be empty.
+    `shard_bits` has all values that are consistent with the file name and other names in the folder; it may be empty.
     """
 
     hash: str
@@ -55,11 +55,11 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Value of `minishard_bits` with which the file can be parsed.
+    """A value of `minishard_bits` with which the file can be parsed.
 
     `minishards_read` of the `minishards_used` (not empty) indices were read. `score` is the fraction of the file
-    covered by indices and values. Many `overlapping` values indicate a wrong guess. `meshes`: sampled values are
-    mesh manifests. `fits` are all hashes and preshifts that match.
+    covered by indices and values. Many `overlapping` values indicate a wrong guess. `meshes` is True if the sampled
+    values are mesh manifests. `fits` has all hash functions and preshift_bits that match the keys.
     """
 
     minishard_bits: int
@@ -75,7 +75,7 @@ class Candidate:
 
     @property
     def best_fit(self) -> Fit | None:
-        """Preferred fit: it agrees with the file name, then has the smallest preshift, then the more usual hash."""
+        """The best fit, by agreement with the file name, then low preshift_bits, then the more usual hash; or None."""
         # With one minishard, any hash fits, and identity is the simplest.
         preferred = IDENTITY if self.minishard_bits == 0 else MURMUR
         order = lambda fit: (not fit.shard_bits, fit.preshift_bits, fit.hash != preferred)  # noqa: E731
@@ -88,7 +88,7 @@ class Candidate:
         return ShardingSpec(fit.preshift_bits, fit.hash, self.minishard_bits, shard_bits, *encodings)
 
     def evidence(self) -> Iterator[str]:
-        """Yield the results of the checks, of which only the last may fail, then coverage and warnings."""
+        """Yield a sentence per check (only the third can fail), then the coverage of the file, then warnings."""
         yield f"shard index: {plural(1 << self.minishard_bits, 'entry')}, every range is inside the file"
         read = f"{self.minishards_read:,} of {plural(self.minishards_used, 'minishard index')} read"
         yield f"minishard indices: {self.index_encoding}, {read}: {plural(self.entries, 'value')} in the file"
@@ -141,7 +141,7 @@ class Inference:
         return f"inferred, {passed} of {CHECKS} checks"
 
     def evidence(self) -> tuple[str, ...]:
-        """Return checks, coverage and warnings of the best candidate, then the other candidates."""
+        """Return sentences: checks, coverage and warnings of the best candidate, then one per other candidate."""
         if self.best is None:
             return self.rejected
         others = (f"minishard_bits {one.minishard_bits} also parses ({one.score:.0%})" for one in self.candidates[1:])
@@ -195,7 +195,7 @@ def _candidate(file: Source, bits: int, pairs: Numbers, name: str, siblings: Seq
     lengths = pairs[used, 1] - pairs[used, 0]
     stored = sum(lengths.tolist())
     if stored > file.size - base:
-        raise FormatError("the minishard indices overlap")
+        raise FormatError("the minishard indices overlap: together they are longer than the rest of the file")
     picked = used[_spread(len(used), INDEX_SAMPLE)]
     ranges = [(base + start, base + stop) for start, stop in pairs[picked].tolist()]
     room = min(DECODED_LIMIT, max(TOTAL_FLOOR, TOTAL_RATIO * file.size))
@@ -232,7 +232,7 @@ def _decode_indices(stored: Sequence[bytes], room: int) -> tuple[str, list[bytes
     for data in stored:
         decoded = decompress(codec, data, limit=room)
         if not entry_count(len(decoded)):
-            raise FormatError("a minishard index without entries")
+            raise FormatError("a minishard index has no entries")
         room -= len(decoded)
         indices.append(decoded)
     return encoding, indices

@@ -75,9 +75,10 @@ _OBJECT_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class SpaceMember:
-    """Member of an info that describes a key space, or several if it is a list; without a name, the info itself.
+    """Member of an info that describes one key space or a list of them; if `member` is empty, the info itself does.
 
-    `name` is that of the key space; in a list, the member `title` of an item is added. `label` is for errors.
+    `name` is the name of the key space; in a list, the value of an item's member `title` is added. `label` is the name
+    used in errors.
     """
 
     kind: SpaceKind
@@ -88,7 +89,7 @@ class SpaceMember:
     optional: bool = False
 
     def parts(self, info: Mapping[str, Any]) -> Iterator[tuple[Place, str, object]]:
-        """Yield place, name and description of each key space; raise FormatError if the member must be a list."""
+        """Yield the place, the name and the description of each key space; raise FormatError if a list is missing."""
         if not self.title:
             yield ((self.member,), self.name, info.get(self.member)) if self.member else ((), self.name, info)
             return
@@ -131,12 +132,12 @@ class VolumeScale:
 
     @property
     def chunk_bytes(self) -> int:
-        """Size of a raw chunk that is not cut at the end of the volume; one byte per voxel of an unknown type."""
+        """Size in bytes of a raw chunk that is not cropped; voxels of unknown type count as one byte per channel."""
         itemsize = np.dtype(self.data_type).itemsize if self.data_type in DATA_TYPES else 1
         return math.prod(self.chunk_size) * self.num_channels * itemsize
 
     def box_of(self, cell: Sequence[int]) -> VoxelBox:
-        """Return the voxels of a cell, half-open; the last cell of an axis ends with the volume."""
+        """Return the half-open box of voxels of a cell; the last cell of an axis ends where the volume ends."""
         begin = [at * step for at, step in zip(cell, self.chunk_size, strict=True)]
         end = [min(at + step, size) for at, step, size in zip(begin, self.chunk_size, self.size, strict=True)]
         return VoxelBox(
@@ -147,7 +148,7 @@ class VolumeScale:
 
 @dataclass(frozen=True, slots=True)
 class KeySpace:
-    """Set of keys with its own folder (relative to the info, empty for the same folder) and sharding.
+    """One set of keys, with its own folder (relative to the info; empty: the same folder) and sharding specification.
 
     `grid` has the cells per axis if keys are compressed Morton codes. If `sharded` is False, each object is a file,
     and `spec` is not used.
@@ -207,8 +208,8 @@ class KeySpace:
 class Info:
     """Content of an `info` file: sharded key spaces (`spaces`) and those with one file per object (`files`).
 
-    `others` has one sentence per unusable key space or deviation that strict readers reject. `folders` are the mesh and
-    skeleton folders of a volume, which have their own info.
+    `others` has a sentence for each unusable key space, and for deviations that strict readers reject. `folders` are
+    the mesh and skeleton folders of a volume, which have their own info.
     """
 
     kind: str
@@ -244,7 +245,7 @@ def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
 
 @functools.lru_cache(maxsize=2)
 def _parse_cached(text: bytes) -> Info | FormatError:
-    """Parse an info; the result is cached, because both detection and opening need it."""
+    """Return the parsed info, or the error if it is invalid; cached, because both detection and opening need it."""
     try:
         return _info_of(_json_object(text))
     except FormatError as error:
@@ -285,7 +286,7 @@ def unnamed_space(sharding: Mapping[str, Any]) -> KeySpace:
 
 @functools.lru_cache(maxsize=2)
 def info_members(text: bytes) -> Mapping[str, Any]:
-    """Return the members of an info that is read already; none if it is empty or not an object."""
+    """Return the members of an info from its text, cached; an empty mapping if it is empty or not an object."""
     members = parse_json(text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig") if text else {}
     return members if isinstance(members, Mapping) else {}
 
@@ -302,9 +303,9 @@ UNSHARDED = ShardingSpec(0, IDENTITY, 0, 0)
 
 
 def _space(kind: SpaceKind, name: str, part: object, top: Mapping[str, Any]) -> KeySpace:
-    """Return the key space that `part` of the info `top` describes."""
+    """Return the key space described by `part`, which is a part of the info `top` or `top` itself."""
     if not isinstance(part, Mapping):
-        raise FormatError(f"is {type(part).__name__}, not an object")
+        raise FormatError(f"its description is {type(part).__name__}, not an object")
     sharding = part.get("sharding")
     spec = ShardingSpec.parse(sharding) if sharding is not None else UNSHARDED
     folder = "" if part is top else _folder(part.get("key"), beside=True)
@@ -326,7 +327,7 @@ def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> VolumeScale:
     offset = part.get("voxel_offset", [0, 0, 0])
     channels = top.get("num_channels", 1)
     if isinstance(channels, bool) or not isinstance(channels, int) or not 1 <= channels < 1 << 32:
-        raise FormatError(f"num_channels is {short(channels)}")
+        raise FormatError(f"num_channels is {short(channels)}; it must be a positive integer of at most 32 bits")
     encoding, data_type = _title(part.get("encoding", "raw")), _title(top.get("data_type", ""))
     names = {"encoding": encoding, "data_type": data_type}
     return VolumeScale(
@@ -374,7 +375,7 @@ def _list(name: str, value: object) -> Sequence[Any]:
 
 
 def _folder(key: object, *, beside: bool = False) -> str:
-    """Return a key as a normalised path below the info's folder; `beside` also permits a folder next to it."""
+    """Return the path `key` normalised; it must be below the folder of the info or, with `beside`, next to it."""
     if not isinstance(key, str):
         raise FormatError(f"key is {short(key)}, not a name")
     if len(key) > NAME_LIMIT:

@@ -39,9 +39,9 @@ from shardcore.writing.writer import ArraySource
 CHUNK = "64,64,64"
 RESOLUTION = "1,1,1"
 LABELS = ("uint32", "uint64")
-"""Voxel types that are treated as a segmentation by default."""
+"""Voxel types of arrays that are written as a segmentation unless the option `kind` is set."""
 BLOCK = 1 << 16
-"""Number of chunks whose codes are computed at once."""
+"""Number of chunks whose Morton codes are computed in one step."""
 
 Volume = str | Path | ArraySource  # path of a .npy file, or an array
 
@@ -54,8 +54,8 @@ KINDS = ("mesh", "skeleton", "image", "segmentation")
 class SpaceDescription:
     """A key space to be written, without its sharding specification.
 
-    `members` is the info, or None if its details are unknown; `place` is the path of the key space in it. `base` is
-    the folder of the info, relative to the data set.
+    `members` is the info, or None if its details are unknown; `place` is the path of the key space in that info. `base`
+    is the folder of the info, relative to the data set.
     """
 
     kind: SpaceKind = SpaceKind.UNKNOWN
@@ -64,7 +64,7 @@ class SpaceDescription:
     base: str = ""
 
     def info(self, spec: ShardingSpec, members: Any = None, *, beside: bool = False) -> dict[str, Any]:
-        """Return `members` (default: the info) with the specification of this key space; `beside` puts it in a file."""
+        """Return the info (default: `self.members`) with `spec`; with `beside`, for a shard in the info's folder."""
         members = members or self.members or {}
         if self.kind is SpaceKind.UNKNOWN:
             return dict(members)
@@ -72,7 +72,7 @@ class SpaceDescription:
         return dict(_edited(members, self.place, lambda part: {**part, **more}))
 
     def spec_option(self, spec: ShardingSpec) -> dict[str, Any]:
-        """Return a value of the option `spec` with which readers need no info."""
+        """Return a value for the option `spec` with which the shard can be opened without an info file."""
         if self.members is not None:
             return self.info(spec)
         return of_kind("mesh").info(spec) if self.kind is SpaceKind.MESH else spec.to_json()
@@ -96,7 +96,7 @@ class SpaceDescription:
 
 
 def info_text(spaces: Sequence[tuple[SpaceDescription, ShardingSpec]], *, beside: bool = False) -> bytes:
-    """Return the info of key spaces; with `beside`, that of the only one, whose shard is in the same folder."""
+    """Return the info of key spaces as JSON; with `beside`, of a single one whose shard is in the info's folder."""
     members: Any = None
     for described, spec in spaces:
         members = described.info(spec, members, beside=beside)
@@ -104,7 +104,7 @@ def info_text(spaces: Sequence[tuple[SpaceDescription, ShardingSpec]], *, beside
 
 
 def _edited(members: Any, place: Sequence[str | int], edit: Callable[[Any], Any]) -> Any:
-    """Return a copy of the info in which the part at `place` is edited."""
+    """Return a copy of the info in which the part at the path `place` is replaced by the result of `edit`."""
     if not place:
         return edit(members)
     copied: Any = list(members) if isinstance(members, list) else dict(members)
@@ -167,7 +167,7 @@ def _places(members: Mapping[str, Any], one: SpaceMember) -> list[Place]:
 
 
 def of_spec(given: Any) -> tuple[ShardingSpec, SpaceDescription]:
-    """Return the specification in `given`: a sharding object, or the whole info of one key space."""
+    """Return the specification in `given`, a sharding object or an info, and the description of its key space."""
     origin = given_origin(given)
     space = origin.space
     if space.kind is SpaceKind.UNKNOWN:
@@ -189,7 +189,7 @@ def of_spec(given: Any) -> tuple[ShardingSpec, SpaceDescription]:
 def inherited(settings: Mapping[str, Any], given: Mapping[str, Any], folder: bool, renamed: bool) -> dict[str, Any]:
     """Return the options that keep the info of a converted source; see `Writes.inherited`.
 
-    The info of a volume is kept only if keys are not renamed, because they are positions.
+    The info of a volume is kept only if keys are not renamed, because they are positions in the volume.
     """
     spec = settings.get("spec")
     if not isinstance(spec, Mapping) or {"template", "volume"} & given.keys() or (renamed and "scales" in spec):
@@ -210,7 +210,7 @@ def describe_volume(
 ) -> SpaceDescription:
     """Return the description of a volume with one scale, without sharding specification.
 
-    `chunk_size` and `resolution` (nanometres) are three comma-separated numbers; `kind` defaults by voxel type.
+    `chunk_size` and `resolution` (nm) are three comma-separated numbers each. Without `kind`, the voxel type decides.
     """
     array, _ = volume_array(given)
     if kind not in (None, "image", "segmentation"):
@@ -240,7 +240,7 @@ def describe_volume(
 
 
 def volume_array(given: Volume) -> tuple[ArraySource, str]:
-    """Return an array, or that in a `.npy` file, memory-mapped, and its name; UsageError if it cannot be a volume."""
+    """Return the array (memory-mapped if `given` is a path) and its name in messages; UsageError if it is no volume."""
     array, who = given, "the array"
     if isinstance(array, (str, Path)):
         who = str(array)
@@ -260,7 +260,7 @@ def volume_array(given: Volume) -> tuple[ArraySource, str]:
 
 
 def volume_chunks(given: Volume, described: SpaceDescription) -> Iterator[InputItem]:
-    """Yield the chunks in key order; raise SourceError if the file changes while it is read."""
+    """Yield the chunks of a volume in the order of their keys; raise SourceError if the file changes meanwhile."""
     array, path = volume_array(given)
     with reported_as(f"cannot read {path}"):
         before = Path(given).stat() if isinstance(given, (str, Path)) else None
@@ -279,7 +279,7 @@ def volume_chunks(given: Volume, described: SpaceDescription) -> Iterator[InputI
 
 
 def _cells(grid: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield the codes of all cells, ascending, and the cells."""
+    """Yield all cells of a grid, each as its Morton code and its coordinates, in the order of the codes."""
     numbers = range(math.prod(grid))
     blocks = [numbers[first : first + BLOCK] for first in range(0, len(numbers), BLOCK)]
     cells = (np.stack(np.unravel_index(block, grid), axis=1).astype(np.uint64) for block in blocks)

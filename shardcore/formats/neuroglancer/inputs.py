@@ -46,7 +46,7 @@ from shardcore.writing.inputs import Content, FormatInputs, InputItem, LeftOut, 
 from shardcore.writing.writer import OddName, UnreadableInput, pieces_of
 
 LISTED = 3
-"""Number of skipped files named as examples."""
+"""Maximum number of skipped files that a note names as examples."""
 
 _NUMBER = re.compile(r"[0-9]{1,20}")
 _LEGACY = re.compile(r"[0-9]{1,20}:[0-9]+(:.*)?")
@@ -55,7 +55,7 @@ _LEGACY_TEXT = "a mesh in the legacy form; only multi-resolution meshes can be s
 
 
 def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:
-    """Return the objects of the inputs; skipped files are reported to `left_out`."""
+    """Return the objects in the inputs (files, a folder, or an array); skipped files are added to `left_out`."""
     volume = options.get("volume")
     if volume is not None:
         if paths:
@@ -105,7 +105,7 @@ def checked_key(text: str) -> str:
 
 
 def key_of_name(name: str) -> str:
-    """Return the key in a file name, which is its stem; raise OddName if that is not a number."""
+    """Return the key that is the stem of a file name; raise OddName if the stem is not a number."""
     last = PurePosixPath(name).name
     stem = last.rpartition(".")[0] or last
     try:
@@ -157,13 +157,13 @@ def _without_brotli(path: Path, pieces: Iterator[bytes | bytearray | memoryview]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unsharded:
-    """A folder with one file per object, or two per mesh."""
+    """A folder of an unsharded key space: one file per object, or two per mesh."""
 
     folder: Path
     described: SpaceDescription
 
     def items(self, above: str = "") -> tuple[list[InputItem], tuple[str, ...]]:
-        """Return the objects, and notes on files left out; the names of the objects start with `above`."""
+        """Return the objects, whose names begin with `above`, and notes on skipped files."""
         left_out = LeftOut()
         listed = [path.name for path, _ in input_files([self.folder], left_out, deep=False)]
         links = [f"{self.folder}: {note}" for note in left_out.notes()]
@@ -199,7 +199,7 @@ class Unsharded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnshardedSet:
-    """Data set with one or more key spaces; `infos` maps folders to infos, "" to that of the data set."""
+    """Unsharded data set with one or more key spaces; `infos` has the infos by folder, "" for that of the data set."""
 
     folder: Path
     parts: Sequence[Unsharded]
@@ -218,7 +218,7 @@ class UnshardedSet:
 
 
 def unsharded_at(folder: Path) -> UnshardedSet | None:
-    """Return the data set in a folder: a whole volume, a scale, meshes, skeletons or annotations; None without an info.
+    """Return the data set in a folder: a volume, one scale, meshes, skeletons or annotations; None without an info.
 
     Raises UsageError if it cannot be sharded, or is sharded already.
     """
@@ -318,7 +318,7 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
 
 
 def _why_not_packed(info: Mapping[str, Any]) -> str:
-    """Return why the objects of a folder with an info cannot be packed along with the volume; "" if they can."""
+    """Return the reason why the objects of a volume's subfolder cannot be packed with it, or "" if they can."""
     if not info:
         return "it has no readable info"
     kind = info.get("@type")

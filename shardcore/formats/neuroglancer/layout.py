@@ -121,7 +121,7 @@ def range_faults(pairs: Numbers, index_size: int, file_size: int) -> npt.NDArray
 
 
 def range_fault(minishard: int, start: int, end: int, index_size: int, file_size: int) -> str:
-    """Return the text of the fault of one range; empty if it is valid."""
+    """Return an error text for one range of the shard index; empty if the range is valid."""
     if start > end:
         return f"minishard {minishard}: end_offset {end} is before start_offset {start}"
     if start < end and index_size + end > file_size:
@@ -148,7 +148,7 @@ class ShardIndex(PointerTable):
         self.file_size = file_size
 
     def indices(self, pairs: Numbers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return number, start and end of the minishard indices that have a valid range and are not empty."""
+        """Return number, start and end offset of each minishard index that is not empty and is within the file."""
         valid = range_faults(pairs, self.base, self.file_size) == RangeFault.NONE
         used = np.flatnonzero((pairs[:, 0] < pairs[:, 1]) & valid)
         edges = self.base + pairs[used].astype(np.int64)
@@ -191,8 +191,8 @@ def read_pairs(data: bytes) -> Numbers:
 class MinishardEntries:
     """Entries of one or more minishards; all arrays have the same length.
 
-    `starts` are offsets in the file, `slots` positions in the minishard. `wrapped`: the sum of id deltas exceeds
-    2**64; `inside`: the value is between shard index and end of file.
+    `starts` are offsets in the file, `slots` positions in the minishard. `wrapped` is True where the sum of id deltas
+    exceeds 2**64; `inside` is True where the value is between the shard index and the end of the file.
     """
 
     ids: Numbers
@@ -218,7 +218,7 @@ def entry_count(decoded_size: int) -> int:
 
 
 def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
-    """Return running sums modulo 2**64, as in other readers, restarting after each `counts[j]` numbers."""
+    """Return running sums modulo 2**64, as other readers do; the sum restarts after each `counts[j]` numbers."""
     # Exact even if totals wrap, because subtraction is also modulo 2**64.
     totals: Numbers = np.cumsum(deltas, dtype=np.uint64)
     if len(counts) == 1:
@@ -232,7 +232,7 @@ def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
 def entries_of(
     indices: Sequence[bytes], minishards: Sequence[int], index_size: int, file_size: int
 ) -> MinishardEntries:
-    """Decode minishard indices; raise FormatError if a size is not a multiple of 24."""
+    """Decode minishard indices (`minishards` are their numbers); raise FormatError if a size is no multiple of 24."""
     counts = np.array([entry_count(len(index)) for index in indices], dtype=np.int64)
     words = np.frombuffer(b"".join(indices), dtype=WORDS).astype(np.uint64, copy=False)
     if len(indices) == 1:
@@ -241,7 +241,7 @@ def entries_of(
     else:
         firsts = np.cumsum(counts) - counts
         slots = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(firsts, counts)
-        # A segment is three rows of n words: entry i of row r is word 3 * (entries before) + r * n + i.
+        # Each index has three rows of n words: entry i of row r is word 3 * (entries before) + r * n + i.
         at = np.repeat(3 * firsts, counts) + slots
         rows = np.repeat(counts, counts)
         id_deltas, gaps, sizes = words[at], words[at + rows], words[at + 2 * rows]
@@ -271,18 +271,18 @@ def outside_text(start: int, size: int, file_size: int) -> str:
 # --- mesh manifests ---------------------------------------------------------------------------------------------
 
 MANIFEST_LIMIT = 64 << 20
-"""Largest manifest in bytes that is read, which is enough for four million fragments."""
+"""Maximum size in bytes of a manifest that is read; it is enough for four million fragments."""
 LOD_SIZE = 20
-"""Bytes per level of detail without its fragments: scale, three offsets, count."""
+"""Bytes per level of detail in a manifest, without its fragments: scale, three offsets, number of fragments."""
 FRAGMENT_SIZE = 16
 """Bytes per fragment in a manifest: three coordinates and its size."""
 MOST_LODS = 1000
 """Maximum number of levels of detail in a manifest; real meshes have about ten."""
 
 MOST_SEARCHED = 1 << 20
-"""Bytes at the end of a value in which a manifest is searched."""
+"""Number of bytes at the end of a value that are searched for a manifest if the value begins with fragments."""
 MOST_TRIED = 16
-"""Maximum number of offsets with plausible counts that are tried there."""
+"""Maximum number of offsets at which this search parses a manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,7 +407,7 @@ def read_manifest(data: bytes, place: Span | None = None) -> MeshManifest:
 
 
 def fragments_span(manifest: MeshManifest, start: int, index_size: int) -> Span:
-    """Return the bytes of the fragments; raise FormatError if they would start inside the shard index."""
+    """Return the span of the fragments before a manifest at `start`; raise FormatError if there is too little room."""
     first = start - manifest.fragments_size
     if first < index_size:
         raise FormatError(

@@ -1,4 +1,4 @@
-"""From a key to its value: two bit fields of a hash, one minishard index; the sentences are in `trace_steps.py`."""
+"""Lookup of a key by its hash and its minishard index; `trace_steps.py` has the texts of the steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Source
 
 TRACED_LIMIT = 16 << 20
-"""Size in bytes, stored and uncompressed, up to which a trace reads and hashes values."""
+"""Maximum stored and uncompressed size in bytes of values that a trace reads and hashes."""
 
 I64 = NDArray[np.int64]
 
@@ -47,7 +47,7 @@ class KeyRouted:
 
 @dataclass(frozen=True, slots=True)
 class ShardMissing:
-    """A shard file that does not exist; `there` are the numbers of the existing files, ascending, if known."""
+    """A shard file that does not exist; `there` are the numbers of the existing ones, ascending, empty if unknown."""
 
     place: KeyLocation
     origin: Origin
@@ -56,9 +56,9 @@ class ShardMissing:
 
 @dataclass(frozen=True, slots=True)
 class MinishardLocated:
-    """The shard index entry of a minishard: its index is at `[start, stop)` of the file, empty without keys.
+    """The shard index entry of a minishard: its index is at the bytes `[start, stop)`. Without keys, both are equal.
 
-    `base` is the end of the shard index. `hint` is set if another minishard lists the key.
+    `base` is the end of the shard index. `hint` is not empty if another minishard lists the key.
     """
 
     place: KeyLocation
@@ -78,7 +78,7 @@ class MinishardLocated:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MinishardRead:
-    """The entries of a minishard; `size` is that of its decoded index in bytes."""
+    """The entries of a minishard; `size` is the size of its decoded index in bytes."""
 
     located: MinishardLocated
     entries: MinishardEntries
@@ -87,7 +87,7 @@ class MinishardRead:
 
     @property
     def columns(self) -> tuple[Span, Span, Span]:
-        """The bytes of the three columns of the index, in its decoded source if it is gzip."""
+        """Spans of the three columns of the index (keys, offsets, sizes); for gzip, in the decoded index."""
         index, gzipped = self.located.index, self.encoding == "gzip"
         source, first = (decoded_name(index.start, index.stop), 0) if gzipped else ("", index.start)
         ids, offsets, sizes = (first + at for at in MINISHARD_INDEX.starts(len(self.entries)).values())
@@ -96,7 +96,7 @@ class MinishardRead:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeySearched:
-    """The entries with the key, in index order; if there is none, `hint` is set if another minishard lists the key."""
+    """Search result: `found` has the positions of entries with the key; `hint` is set if another minishard has it."""
 
     read: MinishardRead
     found: I64
@@ -108,14 +108,14 @@ class KeySearched:
 
     @property
     def at(self) -> int:
-        """The first entry with the key; without one, the entry before which an ascending index would have it."""
+        """Position of the first entry with the key; without one, the position that it would have in ascending order."""
         entries = self.read.entries
         return int(self.found[0]) if len(self.found) else int(np.searchsorted(entries.ids, np.uint64(self.place.key)))
 
 
 @dataclass(frozen=True, slots=True)
 class ValueSkipped:
-    """A value that a trace does not read; `more` if only its uncompressed size is above `TRACED_LIMIT`."""
+    """A value too large for a trace; `more` is True if only its uncompressed size is above `TRACED_LIMIT`."""
 
     ref: ObjectRef
     more: bool
@@ -123,7 +123,7 @@ class ValueSkipped:
 
 @dataclass(frozen=True, slots=True)
 class ValueRead:
-    """A value, decompressed; `error` if that is not possible."""
+    """Result of decompressing a value: its uncompressed size and SHA-256, or `error` if it is corrupt."""
 
     ref: ObjectRef
     size: int = 0
@@ -133,7 +133,7 @@ class ValueRead:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ManifestRead:
-    """A mesh manifest, and the bytes of the fragments that it describes."""
+    """A mesh manifest, and the span of the fragments that it describes."""
 
     manifest: MeshManifest
     fragments: Span
@@ -141,7 +141,7 @@ class ManifestRead:
 
 @dataclass(frozen=True, slots=True)
 class MeaningFound:
-    """The grid cell of a key, None if keys are not Morton codes; `error` if the value or its key is invalid."""
+    """The grid cell of a key (None if keys are not Morton codes), or `error` if the value or its key is invalid."""
 
     ref: ObjectRef
     space: KeySpace
@@ -151,7 +151,7 @@ class MeaningFound:
 
 @dataclass(frozen=True, slots=True)
 class FileNamed:
-    """The file of an object of an unsharded key space; `name` is None if it does not exist."""
+    """The file of an object in an unsharded key space; `name` is None if there is no such file."""
 
     origin: Origin
     key: str
@@ -189,7 +189,7 @@ class NeuroglancerLookup:
         return self._file.spec.place(parse_key(text))
 
     def walk(self, key: KeyLocation, source: Source) -> Iterator[Fact]:
-        """Look up the first entry of a key and yield each result in order; after the object, its value and meaning.
+        """Look up the first entry of a key and yield each intermediate result, the object, its value and its meaning.
 
         Raises:
             KeyAbsent: The key belongs in another shard, or its minishard does not list it.
@@ -254,7 +254,7 @@ class NeuroglancerLookup:
             raise KeyAbsent(str(key), f"key {key} belongs in {name}, not in {self._file.source.name}")
 
     def _elsewhere(self, key: KeyLocation) -> str:
-        """Return the hint that another minishard lists a key; only a loaded index is searched."""
+        """Return a hint if another minishard lists a key, else ""; searches only if all indices are loaded."""
         if (table := self._file.levels.known_table) is None:
             return ""
         listed = table.entries.minishards[table.entries.ids == np.uint64(key.key)].tolist()

@@ -1,6 +1,6 @@
 """Compressed Morton codes: keys of volume chunks and of cells in a spatial index ("Compressed morton code").
 
-For each bit i from 0 on, each axis in turn contributes its bit i to the code while `2**i < grid[axis]`. Any rank.
+For each bit i from 0 on, each axis in turn adds its bit i to the code while `2**i < grid[axis]`. Any number of axes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def grid_of(size: Sequence[int], chunk: Sequence[int]) -> tuple[int, ...]:
 
 
 def check_grid(grid: Sequence[int]) -> list[int]:
-    """Return the bits per axis; raise FormatError if they exceed 64 or a length is not positive."""
+    """Return the number of bits per axis; raise FormatError if the sum exceeds 64 or a length is not positive."""
     if any(length <= 0 for length in grid):
         raise FormatError(f"grid {list(grid)}: every axis must have at least one cell")
     widths = [(length - 1).bit_length() for length in grid]
@@ -34,7 +34,7 @@ def check_grid(grid: Sequence[int]) -> list[int]:
 
 
 def bit_owners(grid: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return axis and bit of the coordinate for each bit of a code, lowest first; raises like `check_grid`."""
+    """Return, for each bit of a code from the lowest, its axis and its bit number in the coordinate of that axis."""
     widths = check_grid(grid)
     levels = range(max(widths, default=0))
     return tuple((axis, level) for level in levels for axis, width in enumerate(widths) if level < width)

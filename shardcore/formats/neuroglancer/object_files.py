@@ -69,7 +69,7 @@ I64 = NDArray[np.int64]
 
 GZIP_MAGIC = b"\x1f\x8b"
 MOST_HEAD = 8 << 20
-"""Maximum number of bytes of a remote chunk per request."""
+"""Maximum number of bytes in the first request for a remote chunk."""
 
 CODECS = ("none", "gzip", "brotli", "zstd")
 _FRAGMENTS = "The fragments of the mesh, from the file <key>."
@@ -77,7 +77,7 @@ _CONTENT = "The stored content of the object."
 
 
 def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
-    """Return the compression of a file from its suffix or first bytes; `plain_size` is the size of a raw chunk."""
+    """Return the compression of a file by suffix or first bytes; a file of `plain_size` bytes is not compressed."""
     codec = split_name(name)[1]
     # Stores that compress uploads do not change the file name.
     return "gzip" if codec == "none" and head.startswith(GZIP_MAGIC) and len(head) != plain_size else codec
@@ -95,7 +95,7 @@ def check_stored(size: int, limit: int, span: Span) -> None:
 
 
 def size_fault(name: str, size: int, space: KeySpace) -> str:
-    """Return an error text if a file is too short for its chunk, else ""; uses only name and size."""
+    """Return an error text if the size of a file is too small for its chunk, else ""; reads no content."""
     plain, codec = split_name(name)
     if space.scale is None or size >= LEAST_GZIP or codec not in ("none", "gzip"):
         return ""
@@ -125,9 +125,9 @@ def key_number(key: str, space: KeySpace) -> int | None:
 
 
 class _ObjectFile:
-    """The file of one object, as a shard with one object, and its node tree.
+    """The file of one object, opened as a shard with a single object, and its node tree.
 
-    `source` contains the fragments of a mesh before its manifest; the content starts at `start`.
+    The content starts at `start` in `source`; before it are the fragments of a mesh, from another file.
     """
 
     def __init__(self, name: str, source: Source, origin: Origin, start: int) -> None:
@@ -240,7 +240,6 @@ class ObjectFileShard(SpaceShard):
         return ref
 
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Yield the decompressed content; only an uncompressed file is read in pieces."""
         file = self.file
         if file.codec != "none":
             yield file.content()
@@ -471,7 +470,7 @@ class ObjectFileRows(Objects):
         return [member.name for member in self._files.members]
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """Return sizes from the folder listing; opens no file."""
+        """Return the columns of rows, with sizes from the folder listing; opens no file."""
         members, space = [self._files.members[row] for row in rows.tolist()], self._files.space
         codec = np.array([CODECS.index(split_name(member.name)[1]) for member in members], np.uint8)
         starts = np.array([self._files.fragments_size(member.name) for member in members], np.int64)

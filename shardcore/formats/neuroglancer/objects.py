@@ -19,10 +19,10 @@ I64 = NDArray[np.int64]
 
 FRAGMENTS = "fragments"
 GZIP_TRAILER = 4
-"""Size of the trailer of a gzip member: the size of its content modulo 2**32."""
+"""Number of bytes at the end of a gzip member that contain the size of its content modulo 2**32."""
 LEAST_GZIP = 18
 TRUSTED_GZIP = (1 << 32) // DEFLATE_RATIO
-"""Stored size from which the content may exceed 2**32 bytes, which the trailer cannot express."""
+"""Stored size in bytes from which the content may exceed 2**32 bytes; the trailer is then not used."""
 
 
 class NeuroglancerObjects(Objects):
@@ -48,7 +48,7 @@ class NeuroglancerObjects(Objects):
         return self._file.levels.table()
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of rows; the sizes of gzip values are read from their trailers."""
+        """Return the columns of rows; with `sizes`, the sizes of gzip values are read from their trailers."""
         entries = self._table().entries
         listed = rows < len(entries)
         inside = listed.copy()
@@ -81,7 +81,7 @@ class NeuroglancerObjects(Objects):
         return ByteStrings(data, np.where(listed, 8, 0).astype(np.int64))
 
     def refs(self, rows: I64) -> Iterator[ObjectRef]:
-        """Yield rows as objects; gzip trailers are read in one request for all rows."""
+        """Yield the objects in `rows`; the trailers of all gzip values are read in one request."""
         return self._refs(rows, self.columns(rows, sizes=True).size.tolist() if self._codec else [-1] * len(rows))
 
     def unsized_refs(self, rows: I64) -> Iterator[ObjectRef]:
@@ -97,7 +97,7 @@ class NeuroglancerObjects(Objects):
                 yield self._lost(row, int(table.damage.numbers[row - count]), table)
 
     def of_entry(self, entries: MinishardEntries, at: int) -> ObjectRef:
-        """Return an index entry as an object; its row is -1 before all indices are loaded."""
+        """Return the object that an index entry describes; its row is -1 before all indices are loaded."""
         table = self._file.levels.known_table
         row = -1 if table is None else table.rows_of(int(entries.minishards[at])).start + int(entries.slots[at])
         return self._entry(entries, at, row)

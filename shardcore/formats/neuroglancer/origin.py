@@ -1,4 +1,4 @@
-"""Origin of the sharding specification: given, from an `info` in or above the folder, or inferred from the bytes."""
+"""Origin of a sharding specification: from the user, from an `info` in or above the folder, or inferred from bytes."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ LEVELS_ABOVE = 2
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Key space with the origin of its specification.
+    """A key space (one set of keys with its own shards) and the origin of its sharding specification.
 
-    `why` is a short description, such as `info in the same folder, skeletons`. `text` is the info (empty if inferred),
+    `why` describes the origin, such as `info in the same folder, skeletons`. `text` is the info (empty if inferred),
     `place` the sharding object in it. `others` has one sentence per unusable key space of the same info.
     """
 
@@ -72,7 +72,7 @@ class Origin:
 
     @property
     def written_with(self) -> str:
-        """Info with only this key space, as JSON text; only the specification if the key space cannot be separated."""
+        """The info as JSON text, reduced to this key space; for annotations or without an info, the specification."""
         if self.space.kind not in (SpaceKind.VOLUME, SpaceKind.MESH, SpaceKind.SKELETON) or not self.text:
             return self.parameters
         members = info_members(self.text)
@@ -140,7 +140,7 @@ class FoundInfo:
 
     @property
     def space(self) -> KeySpace | None:
-        """The key space whose shards, or files of objects, are in the folder."""
+        """The key space whose shards or object files are in the folder; None if the info has none there."""
         return next((space for space in self.info.key_spaces if space.folder == self.folder), None)
 
     def origin(self, space: KeySpace) -> Origin:
@@ -148,7 +148,7 @@ class FoundInfo:
 
 
 def info_of(source: PrefetchedSource) -> FoundInfo | None:
-    """Return the info in or above the folder of a shard; requested once for detection and opening."""
+    """Return the info in or above the folder of a shard, or None; detection and opening share one request."""
     if _INFO_NOTE not in source.notes:
         source.notes[_INFO_NOTE] = find_info(source.folder) if source.folder is not None else None
     found = source.notes[_INFO_NOTE]
@@ -165,10 +165,10 @@ def inference_of(source: PrefetchedSource, shard: Source, index_size: int | None
 def origin_of(
     source: PrefetchedSource, shard: Source, spec: Any, *, forced: bool, index_size: int | None = None
 ) -> Origin:
-    """Return the key space of a shard; `forced` accepts a guess even if some checks fail.
+    """Return the key space of a shard; with `forced`, an inferred specification may fail some checks.
 
     Raises:
-        UsageError: `spec` is not a specification, or fits several key spaces.
+        UsageError: `spec` is neither a sharding object nor an info, or it does not describe exactly one key space.
         NotAShard: There is no info, and the bytes fit no specification.
     """
     folder_name = source.folder.name if source.folder is not None else ""
@@ -189,9 +189,9 @@ def origin_of(
 
 
 def given_origin(spec: Any, folder_name: str = "") -> Origin:
-    """Return the key space of a given specification or info.
+    """Return the key space that `spec` describes: a sharding object or an info, as JSON text, mapping or path.
 
-    Raises UsageError if it is neither, or an info with several key spaces, none of them in `folder_name`.
+    If an info has several key spaces, the one in `folder_name` is used. Raises UsageError if there is not exactly one.
     """
     text, members = _given(spec)
     of_sharding = any(name in members for name in _OF_SHARDING)
@@ -210,9 +210,9 @@ def given_origin(spec: Any, folder_name: str = "") -> Origin:
 
 
 def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
-    """Return the info in `folder` or up to `LEVELS_ABOVE` above it that has a key space there; None if none has.
+    """Return the info, in `folder` or up to `LEVELS_ABOVE` above it, that describes the shards in `folder`, or None.
 
-    With `any_space`, an info in the folder itself counts even if its key spaces are in folders below.
+    With `any_space`, an info in the folder itself may describe subfolders, and any info may describe object files.
     """
     inside: list[str] = []
     at: Folder | None = folder
@@ -230,7 +230,7 @@ def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
 
 
 def info_in(folder: Folder, below: str = "") -> FoundInfo | None:
-    """Return the info in a folder, to be used for its subfolder `below`; None if there is none, or it is too large.
+    """Return the info in a folder, for the shards in its subfolder `below`; None if it is missing or too large.
 
     Raises FormatError if the info cannot be parsed.
     """
@@ -275,7 +275,7 @@ def origin_from(space: KeySpace, info: Info, text: bytes, why: str) -> Origin:
 
 @functools.lru_cache(maxsize=1)
 def _sharding_places(text: bytes) -> Mapping[ShardingSpec, tuple[Span, Mapping[str, Any]]]:
-    """Return span and value of the first sharding object per specification in an info; O(n) for all, cached."""
+    """Return, for each specification in an info, the span and value of its first sharding object; O(n), cached."""
     whole = text.decode("utf-8", "replace")
     decoder = json.JSONDecoder()
     found: dict[ShardingSpec, tuple[Span, Mapping[str, Any]]] = {}
@@ -311,7 +311,7 @@ def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
         inside = path.is_dir()
         with FileSource(path / INFO_NAME if inside else path, follow_links=not inside) as source:
             if source.size > INFO_LIMIT:
-                raise UsageError(f"{spec} has {source.size} bytes, too many for a specification")
+                raise UsageError(f"{spec} has {source.size:,} bytes; the limit for a specification is {INFO_LIMIT:,}")
             text = source.read(0, source.size)
     else:
         raise UsageError(f"a specification must be JSON text, a mapping or a file, not {type(spec).__name__}")

@@ -23,11 +23,11 @@ from shardcore.sources.base import read_pieces
 
 _BY_CRC = "the crc32 of its gzip member"
 _MOST_INDEX = 1 << 26
-"""Largest minishard index searched, in uncompressed bytes."""
+"""Maximum uncompressed size in bytes of a minishard index that is searched."""
 _FIRST = 1 << 10
-"""Maximum number of entries of a raw minishard index in the first attempt; then 16 times as many."""
+"""Maximum number of entries of a raw minishard index in the first attempt; each further one allows 16 times as many."""
 _TRY = 1 << 12
-"""Cost of a failed attempt in bytes."""
+"""Number of bytes by which each attempt to decompress a gzip member reduces the remaining work limit."""
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
@@ -62,7 +62,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 
 def _covering(covered: Covered, objects: Iterable[SalvagedObject]) -> Iterator[SalvagedObject]:
-    """Yield objects, and mark the bytes of those that are readable."""
+    """Yield all objects, and add the bytes of the readable ones to `covered`."""
     for found in objects:
         if found.pieces is not None:
             covered.add(found.spans[0].start, found.spans[0].stop)

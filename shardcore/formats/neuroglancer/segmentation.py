@@ -27,17 +27,17 @@ I64 = NDArray[np.int64]
 _WORD = 4
 _BITS = (0, 1, 2, 4, 8, 16, 32)
 _SLAB = 1 << 16
-"""Number of values unpacked at a time."""
+"""Number of encoded values that are unpacked per step, to limit the memory."""
 _MOST_VOXELS = 1 << 26
-"""Maximum number of voxels of a channel, with those of its last blocks that are outside the chunk."""
+"""Maximum number of voxels in the blocks of a channel, including those of its last blocks outside the chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelBlocks:
     """Blocks of one channel; offsets are bytes in the chunk, arrays have shape `(blocks,)`.
 
-    `tables` and `values` are offsets of the label tables and encoded values, `sizes` their sizes in bytes, `bits`
-    their width. `grid` has the blocks along x, y and z, `extent` the voxels of a block that may be inside the chunk.
+    `tables` are offsets of label tables, `values` of encoded values; `sizes` are the sizes of the latter in bytes, with
+    `bits` bits per value. `grid` has the blocks along x, y, z, `extent` the voxels of a block, limited by the chunk.
     """
 
     start: int
@@ -54,10 +54,10 @@ class ChannelBlocks:
 
 
 def channel_blocks(data: bytes, layout: ArrayLayout, place: Span | None = None) -> tuple[ChannelBlocks, ...]:
-    """Return the blocks of a chunk, all offsets checked.
+    """Return the blocks of each channel of a chunk, after checking all offsets.
 
     Raises:
-        FormatError: The type, an offset or a number of bits is invalid; located exactly if `place` is not compressed.
+        FormatError: The type, an offset or a number of bits is invalid. The span is exact if `place` is uncompressed.
         LimitExceeded: The blocks have too many voxels.
     """
     if layout.dtype.name not in ("uint32", "uint64"):
@@ -129,7 +129,7 @@ def _check_tables(blocks: ChannelBlocks, chosen: I64, labels: I64 | int, layout:
 
 
 def check_labels(data: bytes, layout: ArrayLayout, place: Span | None = None) -> None:
-    """Check all offsets, and the indices of blocks whose largest possible index is outside the chunk."""
+    """Check all offsets, and the label indices of those blocks in which an index could point outside the chunk."""
     width, fault = layout.dtype.itemsize, _Fault(len(data), place)
     for blocks in channel_blocks(data, layout, place):
         doubtful = np.flatnonzero(blocks.tables + (width << blocks.bits) > len(data))
@@ -165,7 +165,7 @@ def decode_labels(data: bytes, layout: ArrayLayout, place: Span | None = None) -
 def _indices(
     data: bytes, blocks: ChannelBlocks, layout: ArrayLayout, chosen: I64, fault: _Fault
 ) -> Iterator[tuple[I64, slice, NDArray[Any]]]:
-    """Yield the checked label indices of blocks of one width: block numbers, range of voxels, one row per block."""
+    """Yield checked label indices, by bits per value: the block numbers, the voxel range, and a row per block."""
     (x, y, _), (row, column, _), volume = blocks.extent, layout.block, math.prod(blocks.extent)
     # Blocks may be larger than the chunk.
     cropped = blocks.extent != tuple(layout.block)
@@ -195,9 +195,9 @@ def _indices(
 
 
 class SegmentationParts(ContentParts):
-    """Mapping of decoded labels to stored bytes: runs of voxels in one x row of a block map to the block's values.
+    """Relation of decoded labels to stored bytes: each run of voxels along x in a block refers to the block's values.
 
-    Blocks with one label have no values: their voxels map to the table entry.
+    Blocks with a single label have no values: their voxels refer to the entry of the label table.
     """
 
     def __init__(self, layout: ArrayLayout, channels: tuple[ChannelBlocks, ...], stored: Span) -> None:

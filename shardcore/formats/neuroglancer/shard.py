@@ -1,4 +1,4 @@
-"""A shard, what folders of shards have in common, detection and opening."""
+"""Opened shards, base classes of folders with shards, and detection and opening of shards."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 VERSION = "1"
 
 MOST_FIRST = 1 << 20
-"""Largest index requested before the size of the file is known, in bytes."""
+"""Maximum size in bytes of a minishard index that is requested before the size of its `.data` file is known."""
 
 OTHER_PART = {"index": "data", "data": "index"}
 
@@ -84,7 +84,7 @@ class OriginDetails(Shard):
 
 
 class SpaceShard(FileShard, Arrays):
-    """Base class of a shard, and of the file of one object: how their contents are decoded."""
+    """Base class of shards and of files with one object: decodes their contents."""
 
     format = "neuroglancer"
     version = VERSION
@@ -110,7 +110,7 @@ class SpaceShard(FileShard, Arrays):
 
 
 class NeuroglancerShard(OriginDetails, SpaceShard):
-    """Shard: one file, or both files of the split form."""
+    """An opened shard: one file, or both files of the split form (`.index` and `.data`)."""
 
     file: NeuroglancerFile
     _lookup: NeuroglancerLookup
@@ -225,7 +225,7 @@ def folder_of_key(root: Folder, key: str) -> Folder:
 
 
 def root_of(folder: Folder, below: str) -> Folder | None:
-    """Return the parent folder relative to which `folder` has the name `below`."""
+    """Return the folder above `folder` from which the path `below` leads to it; None if there is no such folder."""
     found: Folder | None = folder
     for _ in range(below.count("/") + 1 if below else 0):
         found = found.parent() if found is not None else None
@@ -252,10 +252,9 @@ def mesh_of_segment(folder: Folder, segment: int) -> tuple[str, str] | None:
 
 
 class VolumeFolder(DataSet):
-    """Base class of folders with key spaces, which may be those of a volume with other scales, and meshes.
+    """Base class of folders with one or more key spaces. It can open the other scales of a volume, and find its meshes.
 
-    `opener` opens the key spaces of other scales. `root` is the folder of the info, if the user agreed to open folders
-    next to it.
+    `opener` opens another scale; `root` is the folder of the info if the user agreed to open folders next to it.
     """
 
     version = VERSION
@@ -292,7 +291,7 @@ class VolumeFolder(DataSet):
 
 
 class KeySpaceFolder(VolumeFolder):
-    """Base class of folders with one key space."""
+    """Base class of folders with one key space, sharded or with one file per object."""
 
     decodes_to_verify = True
 
@@ -303,7 +302,7 @@ class KeySpaceFolder(VolumeFolder):
 
     @abstractmethod
     def own_grid(self) -> ChunkGrid:
-        """Return the chunks of this scale."""
+        """Return the chunk grid of the scale in this folder."""
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
         if self.space.scale is None:
@@ -317,9 +316,9 @@ class KeySpaceFolder(VolumeFolder):
 
 
 def open_parts(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, Source, int | None]:
-    """Return the source used while opening, the source to keep, and the size of the `.index` file (split form) or None.
+    """Return the source for opening, the source for later reads, and the size of the `.index` file (else None).
 
-    `wanted` is the minishard to read next, whose index is requested first from the `.data` file.
+    `wanted` is the minishard that is read next: the first request to the `.data` file reads its index.
     """
     stem, _, suffix = probe.name.rpartition(".")
     other = OTHER_PART.get(suffix)
@@ -370,7 +369,7 @@ def infer(probe: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerShard:
-    """Open a shard file, or both files of the split form, given one of them.
+    """Open a shard; `probe` is its file, or one of the two files of the split form.
 
     Raises:
         NotAShard: There is no info, and no specification fits.
@@ -392,7 +391,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
 
 
 def _refuse_other(probe: PrefetchedSource, index_size: int | None) -> None:
-    """Raise NotAShard if the first range is invalid and the file is known not to be a shard (a Git LFS pointer, …)."""
+    """Raise NotAShard if the first index range is invalid and the file is of another kind (a Git LFS pointer, …)."""
     pair = probe.head(16)
     start, end = (int.from_bytes(pair[at : at + 8], "little") for at in (0, 8))
     if index_size is None and not start <= end <= probe.size and (what := other_file(probe, by_beginning=True)):
@@ -400,7 +399,7 @@ def _refuse_other(probe: PrefetchedSource, index_size: int | None) -> None:
 
 
 def open_member(name: str, source: Source, origin: Origin, wanted: int | None = None) -> NeuroglancerShard:
-    """Open a shard of a data set; `wanted` is the minishard read next, if known."""
+    """Open a shard of a data set; `wanted` is the minishard that is read next, or None if unknown."""
     probe = PrefetchedSource(source)
     whole, kept, index_size = open_parts(probe, wanted)
     _refuse_other(probe, index_size)

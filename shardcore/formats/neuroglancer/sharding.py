@@ -57,7 +57,7 @@ def _rotate(word: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
 
 
 def murmur_low64_many(keys: Keys) -> Keys:
-    """Return `murmur_low64` of a uint64 array.
+    """Return `murmur_low64` of each key in a uint64 array.
 
     An 8-byte input has no 16-byte block, so only tail and finalisation remain; arithmetic is modulo 2**32.
     """
@@ -79,10 +79,10 @@ def murmur_low64_many(keys: Keys) -> Keys:
 
 @dataclass(frozen=True, slots=True)
 class KeyLocation:
-    """Route of a key to its minishard.
+    """Shard and minishard of a key, with the numbers from which they are computed.
 
     `shifted` is `key >> preshift_bits`, `hashed` its 64-bit hash; `minishard` and `shard` are bit fields of the hash.
-    `routed` is True if the data set has reported the routing steps, so that the shard does not repeat them.
+    `routed` is True if a trace has these steps already from the data set, so that the shard does not add them again.
     """
 
     key: int
@@ -101,7 +101,7 @@ class ShardingSpec:
     """The sharding parameters of a key space ("Sharding specification").
 
     Attributes:
-        preshift_bits: Low bits of the key dropped before hashing, 0 to 64.
+        preshift_bits: Number of low bits of the key that are dropped before hashing, 0 to 64.
         hash: `identity` or `murmurhash3_x86_128`.
         minishard_bits: Binary logarithm of the number of minishards per shard.
         shard_bits: Binary logarithm of the number of possible shards.
@@ -164,7 +164,7 @@ class ShardingSpec:
         return 16 << self.minishard_bits
 
     def place(self, key: int, *, routed: bool = False) -> KeyLocation:
-        """Return the route of a key; raise UsageError if it is not a uint64."""
+        """Return the shard and minishard of a key; raise UsageError if the key is not a uint64."""
         if not 0 <= key < KEY_LIMIT:
             raise UsageError(f"a key is an unsigned 64-bit integer, not {key}")
         shifted = key >> self.preshift_bits
@@ -196,7 +196,7 @@ class ShardingSpec:
         return self.shard_stem(shard) + ".shard"
 
     def shard_of(self, name: str) -> int | None:
-        """Return the number of a shard by its file name; None for a name to which no key is routed."""
+        """Return the number of the shard with a file name; None if no shard has this name."""
         named = shard_number(name)
         return named[0] if named is not None and named[1] == self.name_digits and named[0] < self.shards else None
 
@@ -210,9 +210,9 @@ def parse_key(text: str) -> int:
 
 
 def key_number(text: str, who: str = "") -> int:
-    """Return the key in a text that is given to a writer: decimal, or hexadecimal with 0x.
+    """Parse a key passed to a writer: decimal, or hexadecimal with 0x.
 
-    Raises UsageError, its message starting with `who`, if it is not a uint64.
+    Raises UsageError if it is not a uint64; the message begins with `who`, the name of the input.
     """
     number = int(text, 16 if text[1:2] in "xX" and text[1:2] else 10) if _KEY_OR_HEX.fullmatch(text) else KEY_LIMIT
     if number >= KEY_LIMIT:
@@ -229,7 +229,7 @@ def key_numbers(texts: Sequence[str]) -> Keys:
 
 
 def shard_number(name: str) -> tuple[int, int] | None:
-    """Return shard number and digits of a file name such as `0f.shard`; None for other names."""
+    """Return the shard number in a file name such as `0f.shard`, and its number of digits; None for other names."""
     match = _SHARD_NAME.fullmatch(name)
     return (int(match[1], 16), len(match[1])) if match else None
 
@@ -240,7 +240,7 @@ def shift_right(values: Keys, bits: int) -> Keys:
 
 
 def strict_faults(value: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the deviations of a sharding object that strict readers reject."""
+    """Return the deviations because of which strict readers reject a sharding object, one text each."""
     faults = [f"{name} missing" for name in _MEMBERS[:5] if name not in value]
     unknown = [name for name in value if name not in _MEMBERS]
     faults += [f"unknown member {short(name)}" for name in unknown[:MOST_FAULTS]]
@@ -272,7 +272,7 @@ def _range_fault(preshift_bits: int, minishard_bits: int, shard_bits: int) -> st
     if not 0 <= preshift_bits <= 64:
         return f"preshift_bits is {short(preshift_bits)}; valid: 0 to 64"
     if minishard_bits < 0 or shard_bits < 0:
-        return "minishard_bits and shard_bits cannot be negative"
+        return f"minishard_bits is {short(minishard_bits)}, shard_bits {short(shard_bits)}: they cannot be negative"
     if minishard_bits + shard_bits > 64:
         return f"minishard_bits + shard_bits is {short(minishard_bits + shard_bits)}; a hash has only 64 bits"
     return ""

@@ -1,6 +1,6 @@
 """Values of one key space, collected until they are written, and their placement in shards and minishards.
 
-Equal values always give equal bytes.
+The same keys and values always give the same bytes.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ MINISHARD_BITS = 9
 SINGLE_BITS = 16
 """Maximum number of minishard bits of a data set in one file: a shard index of 1 MiB."""
 SHARD_VOXELS = 2 << 30
-"""Target size of the voxels in one shard, uncompressed bytes."""
+"""Target size of all voxels in one shard, in uncompressed bytes."""
 NEIGHBOURS_BITS = 9
-"""preshift_bits suggested for a volume: a minishard has up to 8 × 8 × 8 chunks."""
+"""Suggested preshift_bits of a volume, with which up to 8 × 8 × 8 neighbouring chunks share a minishard."""
 COMPRESSED = ("jpeg", "png", "jxl", "compresso", "crackle", "zfpc", "kempressed", "fpzip")
 """Chunk encodings that gzip does not compress further."""
 
@@ -138,9 +138,9 @@ class ValueColumns:
 class ShardArrangement:
     """Layout of one shard to be written.
 
-    `rows` are sorted by minishard and key, `starts` are their offsets in the file. `bounds` has the first row of each
-    of `minishards`, plus the number of rows. `pairs` (relative to the end of the shard index) and `indices` are per
-    minishard.
+    `rows` are the values sorted by minishard and key, `starts` their offsets in the file. `bounds` has the position in
+    `rows` of the first value of each of `minishards`, then the length. `indices` has the encoded index of each of
+    `minishards`, `pairs` its range, relative to the end of the shard index.
     """
 
     number: int
@@ -228,21 +228,21 @@ def _shard(
 # --- the values of a key space ------------------------------------------------------------------------------------
 
 KEPT = 32 << 20
-"""Maximum number of bytes kept in memory."""
+"""Maximum number of bytes of values in memory; above it, they are written to a temporary file."""
 PIECE = 4 << 20
-"""Approximate size of the pieces read back, in bytes."""
-THREADED = 1 << 14  # bytes of values above which several are compressed in parallel
+"""Approximate size in bytes of the pieces in which values are read from the spool."""
+THREADED = 1 << 14  # size of a value in bytes above which values are compressed in parallel
 MEMBER_SIZE = 20
-"""Size of an empty gzip member in bytes; a plan adds it to the size of content that is not read."""
+"""Size of an empty gzip member in bytes; a plan, which compresses nothing, adds it to the size of the content."""
 JOINED = 1 << 14
-"""Number of compressed values that are written to the spool together."""
+"""Number of values that are compressed and then written to the spool in one call."""
 
 
 class SpaceValues:
     """Collects values by key, in any order; their locations are computed when all are added.
 
-    `single` writes one file; `among` is the number of key spaces that share the memory. `exact`: the sizes are
-    final; `why` is the reason for a suggested specification.
+    If `single`, all values go into one shard; `among` is the number of key spaces that share the memory. `exact` is
+    False if sizes are estimates. `why` is the reason for a suggested specification, else empty.
     """
 
     def __init__(
@@ -269,8 +269,8 @@ class SpaceValues:
         self._labels = Labels()
         self._gzip: bool | None = None
         self._workers, self._jobs = output.workers, output.jobs
-        self._end = 0  # of the last complete value in the spool
-        self._compressing: deque[tuple[int, int, Future[bytes]]] = deque()  # row, size, and member of values
+        self._end = 0  # end of the last complete value in the spool
+        self._compressing: deque[tuple[int, int, Future[bytes]]] = deque()  # row, uncompressed size, gzip member
         self._waiting = 0
         self._made: tuple[int, ShardingSpec, list[ShardArrangement]] | None = None
 
@@ -329,7 +329,7 @@ class SpaceValues:
 
     @property
     def _compressed(self) -> bool:
-        """True if values are gzip members; fixed when the first one is added."""
+        """True if values are stored as gzip members; decided once, at the first value."""
         if self._gzip is None:
             encoding = self.space.scale.encoding if self.space.scale is not None else ""
             # Readers treat meshes with compressed manifests differently.
@@ -351,7 +351,7 @@ class SpaceValues:
             return size, size
         head, rest = read_up_to(AT_ONCE, data, who)
         if rest is None and self._workers is not None and (self._compressing or len(head) > THREADED):
-            # First, since it may fail, and a row is queued only with its key.
+            # Earlier values come first: writing them may fail, and then this value must not be queued without its key.
             self._collect(2 * self._jobs - 1)
             self._compressing.append((len(self._keys), len(head), self._workers.submit(gzip_member, head)))
             self._waiting += len(head)
@@ -365,7 +365,7 @@ class SpaceValues:
         return size, self.spool.at - begun
 
     def _collect(self, most: int = 0) -> None:
-        """Write values to the spool, in order, until at most `most`, of `KEPT` bytes, are still being compressed."""
+        """Write compressed values to the spool, in order, until at most `most` values of `KEPT` bytes are left."""
         while len(self._compressing) > most or self._waiting > KEPT:
             row, size, member = self._compressing[0]
             stored = member.result()
@@ -448,7 +448,7 @@ class SpaceValues:
 
 
 def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
-    """Return a manifest; raise UsageError if it is invalid or does not declare `fragments` bytes in total."""
+    """Return a mesh manifest; raise UsageError if it is invalid or the size of all its fragments is not `fragments`."""
     joined, more = read_up_to(MANIFEST_LIMIT, data, who)
     if more is not None:
         raise UsageError(f"{who} has over {MANIFEST_LIMIT:,} bytes, too many for a mesh manifest")
@@ -463,7 +463,7 @@ def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
 
 
 def read_up_to(most: int, data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
-    """Return a content of up to `most` bytes and None, or of a larger one the beginning and the other pieces."""
+    """Return a content and None; of one larger than `most` bytes, the beginning and the iterator of other pieces."""
     rest = pieces_of(data, who)
     parts, size = [], 0
     for piece in rest:
@@ -475,7 +475,7 @@ def read_up_to(most: int, data: Data, who: str) -> tuple[bytes, Iterator[bytes |
 
 
 class Spool:
-    """Store for bytes that are later read in any order; above `room` bytes they are in a temporary file."""
+    """Store for bytes that are read later, in any order; above `room` bytes they are moved to a temporary file."""
 
     def __init__(self, output: Output, room: int = KEPT) -> None:
         self.at = 0
@@ -504,7 +504,7 @@ class Spool:
             self._kept += data
 
     def skip(self, size: int) -> None:
-        """Advance by `size` bytes without data; only used for plans."""
+        """Advance by `size` bytes without writing data; only for plans, which need only sizes."""
         self.at += size
 
     def rewind(self, at: int) -> None:

@@ -1,4 +1,4 @@
-"""The steps of a trace, by the facts of a lookup; the titles are those of `docs/formats/neuroglancer.md`."""
+"""Texts and values of the steps of a trace, per kind of lookup result; titles as in `docs/formats/neuroglancer.md`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _size(fact: KeySearched) -> int:
 
 
 def _summed(fact: KeySearched) -> tuple[Span, ...]:
-    """Return the gaps and sizes that are added up to the entry of the key."""
+    """Return the spans of the numbers in the columns of offsets and of sizes that give the offset of the value."""
     size = WORDS.itemsize * (fact.at + 1)
     return tuple(Span(column.source, column.start, column.start + size) for column in fact.read.columns[1:])
 

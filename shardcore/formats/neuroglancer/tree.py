@@ -1,4 +1,4 @@
-"""Node tree of a shard, built from the index levels; rows become nodes on access."""
+"""Node tree of a shard: shard index, minishard indices and values; nodes of rows are created on access."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class NeuroglancerTree:
         self._roots: OnceEach[tuple[bool, bool], Node] = OnceEach()
 
     def root(self) -> Node:
-        """Return the root; values and indices appear once they are loaded."""
+        """Return the root node; values are in the tree once all minishard indices are loaded."""
         table, meshes = self._file.levels.known_table, self._file.known_meshes
         return self._roots.get((table is not None, meshes is not None), lambda: self._root(table))
 
@@ -203,7 +203,7 @@ class NeuroglancerTree:
 
 
 class _Column(RecordTable):
-    """The numbers of one column of a minishard index; `first_row` is the row of the first object."""
+    """The numbers of one column of a minishard index; `first_row` is the row of its first key, None if unknown."""
 
     def __init__(
         self,
@@ -240,7 +240,7 @@ _COLUMN_ROLES = np.array([field.role for field in MINISHARD_INDEX.fields], np.ui
 
 
 def paint(regions: Regions, first: int, last: int, *, plain: bool) -> Runs:
-    """Return the colour runs of the regions `[first, last)`, each cut at the next; `plain` means raw indices."""
+    """Return the colour runs of the regions `[first, last)`, each cut at the next; `plain`: indices are not gzip."""
     part = slice(first, last)
     starts, lengths = regions.starts[part], (regions.stops - regions.starts)[part]
     bounds = np.append(regions.starts[first + 1 : last + 1], np.iinfo(np.int64).max)[: last - first]

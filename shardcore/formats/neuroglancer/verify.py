@@ -42,7 +42,7 @@ from shardcore.progress import Progress
 from shardcore.sources.base import Source
 
 LISTED = 1000
-"""Findings per code that are listed one by one."""
+"""Maximum number of findings per code that are listed one by one."""
 
 _RANGE_CODES = {
     RangeFault.BACKWARD: "neuroglancer.backward-range",
@@ -246,7 +246,7 @@ class _ShardChecks:
             findings.verified = done + 1
             if isinstance(value, (bytes, int)):
                 sizes[row] = value if isinstance(value, int) else len(value)
-                # Other keys of a shared value are decoded later, within the limit on the work.
+                # A value shared by several keys is decoded now for the first, and later for the others if work is left.
                 first, last = value is not last, value
                 if first and isinstance(value, bytes) and decodable[row] and check.at_once and sizes[row] <= check.most:
                     check.check(self._key(row), int(entries.ids[row]), self._value_span(row), value)
@@ -277,7 +277,7 @@ class _ShardChecks:
         self._add(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, self._value_span)
 
     def _decodable(self) -> Marks:
-        """Return a mask of the values whose content the info describes."""
+        """Return a mask of the values that can be decoded, because the info describes their content."""
         file, ids = self._file, self.table.entries.ids
         found: Marks = np.full(len(ids), file.decodes)
         if file.decodes and file.space.grid is not None:
@@ -308,7 +308,7 @@ class _ShardChecks:
         describe: Callable[[int], str],
         place: Callable[[int], Span] | None = None,
     ) -> None:
-        """Add a finding each for the first `LISTED` of the marked rows, and one with the total."""
+        """Add a finding for each of the first `LISTED` rows in the mask; if there are more, add one with the total."""
         rows = np.flatnonzero(marked)
         if len(rows) > LISTED:
             text = f"{plural(len(rows), 'key')} in all; the first {LISTED:,} are listed"
@@ -333,7 +333,7 @@ class ValueCheck:
     """Decodes contents and checks the rules of the specification that apply to them.
 
     `source` has the mesh fragments before the manifests; `base` is the size of the shard index, 0 for an object file.
-    `at_once`: decoding a content takes no more work than decompressing it.
+    `at_once` is True if decoding a content takes no more work than decompressing it.
     """
 
     def __init__(self, origin: Origin, base: int, source: Source, findings: Findings, decoder: TaskRunner) -> None:
@@ -347,7 +347,7 @@ class ValueCheck:
         self._unchecked = set[str]()
 
     def affordable(self, rows: I64, sizes: I64) -> list[int]:
-        """Return the rows that are small enough to be decoded, until the work is used up; report the others."""
+        """Return the rows that can be decoded within the limits on size and work; report the number of large ones."""
         if large := int((sizes[rows] > self.most).sum()):
             text = f"not checked: {plural(large, 'object')} of more than {self.most:,} bytes"
             self._findings.leave_out("neuroglancer.unchecked", None, text, count=large)

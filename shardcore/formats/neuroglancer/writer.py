@@ -1,4 +1,4 @@
-"""Writing shards."""
+"""Writer of a sharded data set: its shards and its info, or a single shard file."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ class _PlannedObjects(ColumnObjects):
 
 
 FILE_NAME = "neuroglancer.file-name"
-"""Code of the finding for a shard file to which no key is routed."""
+"""Code of the finding for a shard file that readers do not open, because no shard of the data set has its name."""
 GIVEN_CONTENTS = {"neuroglancer.content", "neuroglancer.mesh", "neuroglancer.trailing"}
-"""Codes of findings about contents, which the writer does not check."""
+"""Codes of findings about the contents of values, which the writer stores unchecked."""
 INDEX_BITS = 24
-"""Maximum number of minishard bits written: a shard index of 256 MiB."""
+"""Maximum of `minishard_bits` for writing: the shard index then has 256 MiB."""
 
 
 class NeuroglancerWriter(Writer):
@@ -90,7 +90,7 @@ class NeuroglancerWriter(Writer):
         spec: A sharding object or info; default: suggested parameters.
         order: Order of values and indices in a shard; see `ShardOrder`.
         info: Write the info, if its details are known.
-        kind: Meaning of the keys; see `KINDS`.
+        kind: Kind of the data, for the info; one of `KINDS`.
         template: Info of an unsharded data set. For several key spaces, infos by folder, that of the data set under "";
             object names then start with the folder. Infos of segment properties are copied.
         volume: `.npy` file or array whose chunks are written.
@@ -294,7 +294,7 @@ def _properties(template: Mapping[str, Any] | None) -> dict[str, bytes]:
 
 
 def _shard_folders(output: Output) -> tuple[str, ...]:
-    """Return the shard folders of the info to be replaced, without those that have their own info."""
+    """Return "" (the target) and the folders named by the info that is replaced; empty if nothing is replaced."""
     if output.target is None or output.planning or not (output.force and output.folder):
         return ()
     try:

@@ -1,4 +1,4 @@
-"""The file of a xorb: its chunk records, the info block and caches."""
+"""An opened xorb file: its chunk records, how they are found and decompressed, and its info block."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ Read = Callable[[int, int], bytes]
 """Function that reads the bytes `[start, stop)` of the xorb."""
 
 ReadMany = Callable[[Sequence[tuple[int, int]]], list[bytes]]
-"""Function that reads several ranges of the xorb, in order."""
+"""Function that reads several ranges `[start, stop)` of the xorb, and returns their bytes in the same order."""
 
 BATCH = 4 * 1024 * 1024
-"""Bytes of neighbouring records read per request."""
+"""Number of bytes up to which neighbouring records are read in one request."""
 
 LONGEST_RECORD = HEADER_SIZE + (1 << 24) - 1
-"""Longest record in bytes: the stored size in the header has 24 bits."""
+"""Maximum size of a record in bytes, because the stored size in its header has 24 bits."""
 
 _PIECE = 1 << 20  # bytes read at once while walking
 
@@ -96,13 +96,13 @@ class Records:
         return Span("", min(whole.start + HEADER_SIZE, whole.stop), whole.stop)
 
     def size(self, number: int) -> int:
-        """Return the uncompressed size of a chunk; -1 if only its header has it."""
+        """Return the uncompressed size of a chunk; -1 if its record header must be read for it."""
         if self.unpacked_ends is None:
             return -1
         return int(self.unpacked_ends[number]) - (int(self.unpacked_ends[number - 1]) if number else 0)
 
     def faults(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return a mask of the invalid headers; `rows` are the headers of all records."""
+        """Return a mask of the invalid headers; `rows` are the headers of all records, in order."""
         return header_faults(rows, self.ends, self.unpacked_ends)
 
     def fault(self, header: dict[str, Any], number: int) -> str:
@@ -117,10 +117,10 @@ class Records:
 
 
 def walk(read: Read, size: int) -> tuple[Records, FormatError | None]:
-    """Follow the lengths of the records from byte 0 until an info block, the end of the file or an invalid record.
+    """Find the records by their lengths, from byte 0 to the info block, the end of the file or an invalid record.
 
-    The info block is recognised by `XETBLOB`, or by its first letters if the file is cut there. The error is None
-    unless a record is invalid. O(n).
+    The info block is recognised by `XETBLOB`, or by the first letters of it if the file ends there. Returns the
+    records, and the error of the invalid record or None. O(n).
     """
     ends: list[int] = []
     sizes: list[int] = []
@@ -151,7 +151,7 @@ def _fault_at(head: bytes, at: int, size: int, number: int) -> FormatError | Non
     if not fault and not read_u24(header["uncompressed_size"]):
         fault = "its header declares 0 bytes; a chunk has at least 1"
     if not fault and number == MAX_CHUNKS:
-        fault = f"a xorb has at most {MAX_CHUNKS:,} chunks"
+        fault = f"it exceeds the limit of {MAX_CHUNKS:,} chunks per xorb"
     if fault:
         return _header_error(header, number, at, fault)
     if stop > size:
@@ -185,7 +185,7 @@ def chunks(read: Read, records: Records, first: int, last: int) -> Iterator[byte
 def stored_records(read: Read, records: Records, first: int, last: int) -> Iterator[tuple[int, bytes]]:
     """Yield number and bytes of the records `[first, last)`, header included; one request per `BATCH` bytes.
 
-    A record longer than its 24-bit length allows (a wrong info block) is cut to its header.
+    If a wrong info block gives a record more bytes than its 24-bit length allows, only its header is yielded.
     """
     while first < last:
         start, stop = records.span(first).start, int(records.ends[first])
@@ -220,13 +220,13 @@ def unpack(data: bytes, records: Records, number: int) -> bytes:
 # --- the file ---------------------------------------------------------------------------------------------------
 
 HEADERS_AT_ONCE = 1024
-"""Headers read per request; also the step of `progress`."""
+"""Number of record headers read per request; progress is reported before each request."""
 
 TAIL = "tail"
-"""Name of the section of a truncated info block."""
+"""Name of the section at the end of a file that contains a truncated info block."""
 
 TAIL_FAULT = f"the info block is truncated: the file ends within its ident {IDENT.decode()}"
-"""Error of a cut ident, as in the published reference xorb: readers of October 2025 accept it, newer ones fail."""
+"""Error text for a truncated ident, as in the published reference xorb; recent readers reject such files."""
 
 _NAME = re.compile(r"(?:default\.)?([0-9a-f]{64})(?:\.xorb)?")
 
@@ -307,7 +307,7 @@ class XorbFile:
         return {part.name: (part, Span("", start + part.start, start + part.stop)) for part in parts}
 
     def links(self) -> Iterator[Links]:
-        """Yield references to records: from the info block's lists, or else from each record to the next."""
+        """Yield references to records: from the lists of the info block; without one, from each record to the next."""
         records = self.records
         starts, numbers = records.starts, np.arange(records.count)
         for part, _ in self.info_parts.values():
@@ -323,7 +323,7 @@ class XorbFile:
 
     @property
     def headers(self) -> NDArray[Any] | None:
-        """Headers of all records as rows of `CHUNK_HEADER`, or None before `load`; never reads."""
+        """Headers of all records as rows of `CHUNK_HEADER`; None before `load`, as this property reads nothing."""
         return self._headers.value
 
     @property

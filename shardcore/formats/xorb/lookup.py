@@ -1,6 +1,6 @@
-"""The chunks of a xorb: rows, and from the number or hash of a chunk to its record.
+"""The chunks of a xorb as objects, and the lookup of a chunk by its number or its hash.
 
-The sentences of a lookup are in `trace_steps.py`.
+`trace_steps.py` has the texts of the lookup's steps.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class XorbObjects(Objects):
         return self.file.records.unpacked_ends is not None
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of rows; codec and state need the headers (`load`, or `sizes=True`)."""
+        """Return the columns of rows. Codec and state are known only after `load` or with `sizes=True`."""
         rows, records = np.asarray(rows, np.int64), self.file.records
         headers = self.file.load() if sizes else self.file.headers
         stop = records.ends[rows]
@@ -110,7 +110,7 @@ class XorbObjects(Objects):
 # --- facts of a lookup ------------------------------------------------------------------------------------------
 
 ALL = "all"
-"""Key of all chunks, concatenated."""
+"""Key of the whole content: all chunks, decompressed and concatenated."""
 
 _MOST_DIGITS = 9
 _COUNT_BYTES = 4
@@ -125,14 +125,14 @@ class WholeXorb:
 
 @dataclass(frozen=True, slots=True)
 class InfoFound:
-    """The info block, with the length after it."""
+    """The span of the info block, including the 4-byte length after it."""
 
     block: Span
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The chunk hashes, compared with the requested one; `same` are the numbers of the chunks that have it."""
+    """Result of a search by hash: the number of hashes compared, and the numbers of the chunks with the same hash."""
 
     file: XorbFile
     hashes: int
@@ -162,7 +162,7 @@ class RecordLocated:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The decompressed content of a chunk; compared with its hash if the info block has it."""
+    """Result of decompressing a chunk: its size in bytes. Its hash was compared if the info block lists it."""
 
     file: XorbFile
     ref: ObjectRef
@@ -184,7 +184,7 @@ def count_span(file: XorbFile) -> Span:
 
 
 def listed_at(file: XorbFile, name: str, number: int) -> Span:
-    """Return an entry of a list of the info block; all records if nothing lists it."""
+    """Return the span of an entry in the list `name` of the info block; without this list, that of all records."""
     if name not in file.info_parts:
         return all_records(file)
     part, span = file.info_parts[name]
@@ -221,7 +221,7 @@ class XorbLookup:
             raise UsageError(f"a key of a xorb is {forms}; not {short(text)}") from error
 
     def walk(self, key: str, source: Source) -> Iterator[Fact]:
-        """Look up a chunk and yield each result in order. If several chunks have the hash, the first is used.
+        """Look up a chunk and yield each intermediate result. If several chunks have the hash, the first is used.
 
         Raises:
             KeyAbsent: There is no such chunk.

@@ -1,4 +1,4 @@
-"""Recovery from a damaged xorb, by record headers and LZ4 frame magics.
+"""Recovery from a damaged xorb: chunks are found by their record headers, or by LZ4 frame magics.
 
 A chunk has no checksum of its own: its hash is in the info block. Without the hash, a chunk that decompresses to
 its declared size is recovered as unverified, named by its hash.

@@ -1,4 +1,4 @@
-"""Detecting and opening xorbs, and the shard object."""
+"""Detection and opening of xorbs, and `XorbShard`, an opened xorb."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class XorbShard(FileShard):
 
     Attributes:
         chunk_count: Number of chunks.
-        chunk_hashes: Chunk hashes of the info block, shape `(n, 32)`; None without one.
+        chunk_hashes: Chunk hashes of the info block, shape `(n, 32)`; None if there is no info block.
     """
 
     key_form = KEY_FORM
@@ -113,7 +113,7 @@ class XorbShard(FileShard):
         return kept[start - skipped : stop - skipped]
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """Return `chunks`, the uncompressed chunk sizes: packing with them gives the same chunk boundaries."""
+        """Return the uncompressed sizes of its chunks as `chunks`, so that a new xorb can have the same boundaries."""
         sizes = self.chunk_sizes
         return {"chunks": (sizes if ref.key == ALL else sizes[ref.row : ref.row + 1]).tolist()}
 
@@ -142,14 +142,14 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 def infer(source: PrefetchedSource) -> Verdict | None:
     """Recognise a xorb without an info block: chunk records from byte 0 on, of which the first decompresses.
 
-    As uploaded, they cover the file; the first letters of an info block may follow. In a truncated file, the last one
-    is incomplete.
+    In an uploaded xorb, the records cover the file; the first letters of an info block may follow. In a truncated file,
+    the last record is incomplete.
     """
     if not HEADER_SIZE < source.size <= MAX_XORB_SIZE or not _first_fits(source):
         return None
     try:
         records, fault = walk(source.read, source.size)
-        # Where a header is invalid, what precedes it may be anything, such as the two sizes of a raw picture.
+        # Records before an invalid header prove nothing: the width and height of a raw image can look like one.
         if fault is not None and not isinstance(fault, Truncated):
             return None
         if not records.count:
@@ -174,7 +174,7 @@ def _first_fits(source: PrefetchedSource) -> bool:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> XorbShard:
-    """Open a xorb by its last bytes (one or two reads); without an info block, walk all records.
+    """Open a xorb by the info block at its end (one or two reads); without one, find the records from byte 0.
 
     A truncated xorb opens with the records before the cut; `damage` and `verify` report the rest.
 

@@ -1,4 +1,4 @@
-"""The steps of a trace, by the facts of a lookup; the titles are those of `docs/formats/xorb.md`."""
+"""Texts and values of the steps of a trace, for each kind of lookup result; titles as in `docs/formats/xorb.md`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _searched_spans(fact: Searched) -> tuple[Span, ...]:
 
 
 def _ends(fact: RecordLocated) -> tuple[Span, ...]:
-    """Return the entries with the ends of the record and of the previous record, in this order."""
+    """Return the spans of two entries of the info block: the end of the record, then that of the previous record."""
     if fact.file.info is None:
         return (Span("", 0, fact.record.stop),)
     numbers = (fact.number, fact.number - 1) if fact.number else (0,)

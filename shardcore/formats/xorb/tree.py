@@ -48,7 +48,7 @@ class XorbTree:
         return Node(file.source.name, Span("", 0, file.source.size), text=text, children=kids)
 
     def part(self, name: SourceName) -> SourcePart | None:
-        """Return a decompressed chunk as a source; None if no chunk is stored exactly there."""
+        """Return a decompressed chunk as a source; None if the range in the name is not exactly a stored chunk."""
         if name.path or len(name.stretches) != 1:
             return None
         records, (start, stop) = self.file.records, name.stretches[0]

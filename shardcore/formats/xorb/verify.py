@@ -100,7 +100,7 @@ def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int
             message = f"hash of chunk {number}: computed {computed}, stored {stored}"
             findings.error("xorb.chunk-hash", records.span(number), message, key=str(number))
         progress(int(records.ends[number]), max(records.stop, 1))
-    # After a broken walk the root differs anyway: that is reported already.
+    # If the walk over the records ended early, the hash differs anyway, and the reason is reported already.
     if records.hashes is None and records.count and file.fault is None:
         _check_root(file, as_rows(found), findings)
     return records.count

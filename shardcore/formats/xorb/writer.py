@@ -81,7 +81,7 @@ class XorbWriter(Writer):
             raise UsageError(f"with {label or 'this content'} the xorb would have {fault}")
 
     def plan(self) -> Plan:
-        """Return the file as it would be written now; raise UsageError if nothing was added."""
+        """Return the plan of the file that would be written now; raise UsageError if nothing was added."""
         packed = self._packed()
         name = self.output.target.name if self.output.target else ""
         return Plan(
