@@ -1,4 +1,4 @@
-"""Values computed on first use, and an LRU cache. No lock is held during a computation."""
+"""Values that are computed on first use, and an LRU cache. Locks are released during a computation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 _WAIT = 0.05
-"""Seconds between checks of a waiting caller for cancellation."""
+"""Seconds after which a waiting caller checks again whether its operation was cancelled."""
 
 
 class Once(Generic[T]):
     """Value that is computed on first use; concurrent callers wait for it.
 
-    An exception is raised to the caller that computed, and the next caller tries again.
+    An exception is raised only to the caller that computed; the next caller computes again.
 
     Attributes:
         value: The value, or None if it is not computed yet.
@@ -88,7 +88,7 @@ class OnceEach(Generic[K, T]):
         return [value for once in each if (value := once.value) is not None]
 
     def forget(self, key: K) -> T | None:
-        """Remove a key and return its value; a value that is being computed is kept."""
+        """Remove a key, and return its value; None if it has none, or if the value is still being computed."""
         with self._lock:
             once = self._each.get(key)
             if once is None or once.value is None:
@@ -104,7 +104,7 @@ class OnceEach(Generic[K, T]):
 
 
 class LruCache(Generic[K, T]):
-    """Cache of at most `limit` bytes or entries that drops the least recently used; a larger value is cached alone."""
+    """Cache that drops the least recently used values above `limit` (bytes or entries); the newest always stays."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

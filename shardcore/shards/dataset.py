@@ -1,4 +1,4 @@
-"""Data set: shards of one folder that share a key space."""
+"""Data set: the shards of a folder, opened together as one shard in which keys are looked up."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
 PARTS = 1000
-"""Progress steps per member."""
+"""Number of progress steps that each member counts."""
 
 UNKNOWN = 1 << 62
-"""Assumed bytes to read if the files cannot be listed."""
+"""Number of bytes that counting objects is assumed to read while the files are not listed."""
 
 MOST_FILES = 40
-"""Number of files, the largest ones, that have a share of their own."""
+"""Maximum number of files, the largest ones, with one `Share` each; the sizes of the others are added up."""
 
 
 def file_shares(files: Sequence[Member]) -> tuple[Share, ...]:
@@ -100,20 +100,17 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
 __all__ = ["DataSet", "Member"]
 
 WHOLE_MEMBER = 256 << 10
-"""Size of a file whose transfer takes less time than a second request."""
+"""Size in bytes up to which fetching a whole remote file takes less time than a second request."""
 
 PAGE = 1000
-"""Names per page of a listing."""
+"""Number of names on a full page of a listing of an object store."""
 
 Members = Sequence[Member] | Callable[[], Iterable[Member]]
 """Shards of a data set, or a function that lists them."""
 
 
 def members_in(folder: Folder, suffix: str, place: str = "") -> Members:
-    """Return the files of a folder that have a suffix, sorted by name.
-
-    A large folder of an object store is listed lazily, page by page.
-    """
+    """Return the files with a suffix, sorted by name; for a large remote folder, a function that lists them."""
 
     def listed() -> Iterator[Member]:
         return chain.from_iterable(_pages_of_members(folder, suffix, place))
@@ -123,7 +120,7 @@ def members_in(folder: Folder, suffix: str, place: str = "") -> Members:
 
 
 def some_members(folder: Folder, suffix: str, place: str = "") -> tuple[list[Member], str]:
-    """Return the first page of `members_in` that is not empty, and the number of files as text."""
+    """Return the first files that have a suffix, at most one page, and their number as text: `1,000 or more files`."""
     found = next(filter(None, _pages_of_members(folder, suffix, place)), [])
     more = " or more" if not folder.lists_cheaply and len(found) >= PAGE else ""
     return found, f"{len(found):,}{more} {'file' if len(found) == 1 else 'files'}"
@@ -135,7 +132,7 @@ def _pages_of_members(folder: Folder, suffix: str, place: str) -> Iterator[list[
 
 
 def _of_member(default: F) -> F:
-    """Return a method of `Shard` that the member of an object answers; an object without a member has the default."""
+    """Return a method that calls the same method of the member of an object, or `default` if it has no member."""
 
     @wraps(default)
     def call(shard: DataSet, ref: ObjectRef, *arguments: Any, **named: Any) -> Any:
@@ -156,10 +153,10 @@ def _member_objects(shard: DataSet, name: str, progress: Progress) -> Objects:
 
 
 class DataSet(Shard, Arrays):
-    """Shard over a folder: the objects of its shards (called members here), found by routing.
+    """Folder of shards (called members here), opened as one shard; routing finds the member of a key.
 
-    Members are opened once, on demand; those in a local folder hold no file descriptor. Formats implement `route` and
-    `open_member`. Row numbers count over all members, and names of sources begin with the name of the member.
+    Members are opened once, on demand; those in a local folder keep no file descriptor open. Formats implement `route`
+    and `open_member`. Rows are numbered over all members, and names of sources begin with the name of the member.
 
     Args:
         format: Name of the format.
@@ -168,13 +165,13 @@ class DataSet(Shard, Arrays):
             which may be expensive or forbidden.
 
     Attributes:
-        joins: Whether its objects are the objects of its members, one member after the other.
+        joins: Whether the objects of the data set are those of the members, one member after the other.
         routes: Whether a key determines a few members; otherwise a lookup searches one member after the other.
         files_are_objects: Whether each member is one object.
         uri: Address of the folder.
         folder: The folder.
-        member_head: Bytes fetched at once from the beginning of a remote member.
-        whole_member: Maximum size of remote members that are fetched whole; 0 if their indexes are enough.
+        member_head: Number of bytes that are fetched from the beginning of a remote member when it is opened.
+        whole_member: Maximum size of a remote member that is fetched as a whole when it is opened; 0: none is.
     """
 
     joins: bool = True
@@ -207,15 +204,15 @@ class DataSet(Shard, Arrays):
         """The shards, sorted by name; listed on first use.
 
         Raises:
-            SourceError: They cannot be listed.
+            SourceError: The shards cannot be listed.
         """
         return self._full_listing.members
 
     def arriving(self) -> Iterator[Member]:
-        """Yield the shards, sorted by name, while a large folder of an object store is still being listed.
+        """Yield the shards, sorted by name, as a large folder of an object store is listed page by page.
 
         Raises:
-            SourceError: They cannot be listed.
+            SourceError: The shards cannot be listed.
         """
         if self.listed:
             yield from self.members
@@ -236,7 +233,7 @@ class DataSet(Shard, Arrays):
 
     @property
     def lists(self) -> bool:
-        """True if the members can be listed; tries it once, since a store may deny listing."""
+        """True if the members can be listed. The first use lists them, since an object store may deny it."""
         if not self.listed and self.folder.listable:
             try:
                 _ = self.members
@@ -258,16 +255,16 @@ class DataSet(Shard, Arrays):
         """Open a member; on an error, the caller closes the source.
 
         Raises:
-            ShardError: It cannot be opened.
+            ShardError: The member cannot be opened.
         """
 
     def member(self, name: str) -> Shard:
-        """Return the member of that name, opened.
+        """Return the member of that name; it is opened on first use, and stays open.
 
         Raises:
             UsageError: There is no such member.
             SourceError: The data set is closed, or the bytes cannot be read.
-            ShardError: It cannot be opened.
+            ShardError: The member cannot be opened.
         """
         if (opened := self._opened.value(name)) is not None and not self._closed:
             return opened
@@ -297,7 +294,7 @@ class DataSet(Shard, Arrays):
         return False
 
     def _open(self, member: Member, *, briefly: bool = False) -> Shard:
-        """Open a member; with `briefly` it may keep a file descriptor open, since few such members are open at once."""
+        """Open a member. With `briefly`, which is for few members at a time, it may keep a file descriptor open."""
         if briefly and self.folder.lists_cheaply:
             source = self.folder.open(member.name)
         else:
@@ -335,12 +332,12 @@ class DataSet(Shard, Arrays):
     def each_member(
         self, work: Work[R], *given: Any, progress: Progress = no_progress
     ) -> Generator[tuple[Member, R | ShardError]]:
-        """Run a function on every member, several at a time, and yield the results in the order of the members.
+        """Call a function for every member, several at a time, and yield the results in the order of the members.
 
         Args:
             work: Module-level function, called as `work(shard, name, progress, …)` with the data set and a member name.
                 It borrows the member; its result must not refer to it.
-            *given: Further arguments; plain values, since the work may run in another process.
+            *given: Further arguments of `work`; plain values, since it may run in another process.
             progress: Called after every member.
 
         Yields:
@@ -401,17 +398,17 @@ class DataSet(Shard, Arrays):
         self.folder.close()
 
     def is_open(self, name: str) -> bool:
-        """Return whether a member is open; never waits."""
+        """Return whether a member is open; does not wait for one that is being opened."""
         return self._opened.value(name) is not None
 
     @property
     def byte_shares(self) -> tuple[Share, ...]:
-        """Byte share of each of the largest files."""
+        """Sizes of the largest files, and of all others together; empty before the folder is listed."""
         return file_shares(self.members) if self.listed else ()
 
     @property
     def loads(self) -> tuple[LoadSource, ...]:
-        """Number of objects per file, if the data set has objects of its own."""
+        """Distribution of the number of objects per file; empty if `joins` is False."""
         if not self.joins:
             return ()
         reads = 0 if self.loaded else self.index_bytes if self.listed else UNKNOWN
@@ -425,11 +422,11 @@ class DataSet(Shard, Arrays):
 
     @abstractmethod
     def route(self, key: Any, recorder: LookupRecorder) -> Sequence[str]:
-        """Return the members that may contain a parsed key, most likely first, and record this step of the lookup."""
+        """Return the names of the members that may contain a parsed key, most likely first; record this lookup step."""
 
     @property
     def unreadable(self) -> dict[str, ShardError]:
-        """Members that `load_index` left out, with their errors."""
+        """Members that the last run over all of them (`load_index`, `count_objects`) could not read: name to error."""
         return dict(self._unreadable)
 
     def objects_in(self, name: str) -> int | None:
@@ -439,7 +436,7 @@ class DataSet(Shard, Arrays):
 
     @property
     def objects(self) -> Objects:
-        """The objects of all members; the first use loads the index."""
+        """The objects of all members; their first use (length, rows) loads the index."""
         joined = self._joining.value
         return self._lazy if joined is None else joined
 
@@ -468,17 +465,17 @@ class DataSet(Shard, Arrays):
 
     @property
     def key_spaces(self) -> dict[str, str]:
-        """Sub-folders that are data sets of their own, with descriptions; empty for a single data set."""
+        """Sub-folders that are separate data sets with their own keys: name to description; empty if there are none."""
         return {}
 
     @property
     def declared_objects(self) -> int | None:
-        """Number of objects of all members; None before `load_index` or `count_objects`."""
+        """Number of objects of all members; None until `load_index` or `count_objects` was called."""
         return self._counted if self._joining.value is None else len(self._joining.value)
 
     @property
     def loaded(self) -> bool:
-        """True once all members are open and their objects are joined."""
+        """True after `load_index`: all readable members are open, and their objects are numbered as one sequence."""
         return self._joining.value is not None
 
     @property
@@ -493,11 +490,11 @@ class DataSet(Shard, Arrays):
 
     @property
     def index_cost(self) -> int:
-        """Same as `index_bytes`, but at least `MEMBER_COST` per member."""
+        """Cost of `load_index` in bytes: the size of each member, but at least `MEMBER_COST`; 0 if they are unknown."""
         return self._full_listing.cost if self.index_bytes else 0
 
     def _load_index(self, progress: Progress) -> None:
-        """Open all members and join their objects; failed ones are listed in `unreadable`, and retried next time."""
+        """Open all members and join their objects. Failed ones are in `unreadable`, and are tried again next time."""
         if self._unreadable:
             again: Once[JoinedObjects] = Once()
             again.put(self._join(progress))
@@ -523,7 +520,7 @@ class DataSet(Shard, Arrays):
         return summed_shares([shares for _, _, shares in self._readable(each)])
 
     def _readable(self, each: Generator[tuple[Member, R | ShardError]]) -> Generator[tuple[int, str, R]]:
-        """Yield number, name and result of each member without an error; the others become `unreadable`."""
+        """Yield number, name and result of each member, except failed ones, which are put into `unreadable`."""
         unreadable = dict[str, ShardError]()
         with closing(each) as results:
             for number, (member, result) in enumerate(results):
@@ -543,7 +540,7 @@ class DataSet(Shard, Arrays):
         return JoinedObjects(parts)
 
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
-        """Find the members for a key and search them; a damaged member does not hide an object of another one."""
+        """Find a key in the members to which it is routed. A damaged member does not end the search in the others."""
         absent: ShardError | None = None
         damage: ShardError | None = None
         names = self.route(key, recorder)
@@ -573,7 +570,7 @@ class DataSet(Shard, Arrays):
         raise damage or absent or KeyAbsent(str(key))
 
     def _format_sketches(self, trace: Trace | None) -> tuple[Sketch, ...]:
-        """Return the drawings of the data set, or those of the member in which a lookup ended."""
+        """Return the drawings of the data set; if it has none, those of the member in which a lookup ended."""
         part = self._teaching()
         if part is not None and (found := part.folder_sketches(self, trace)) is not None:
             drawn: tuple[Sketch, ...] = found
@@ -590,13 +587,13 @@ class DataSet(Shard, Arrays):
         return self.members[0].name if self.listed and self.members else ""
 
     def placed_sketches(self, sketches: Sequence[Sketch], name: str) -> tuple[Sketch, ...]:
-        """Return drawings of a member with sources named as in the data set."""
+        """Return drawings of a member, with the name of the member added to the source of each span."""
         from shardcore.model.drawing import moved_sketches
 
         return moved_sketches(sketches, lambda span: placed_span(span, name))
 
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
-        """Return all objects with a parsed key, from all members that may contain it."""
+        """Return the objects with a parsed key from all members to which it is routed."""
         found: list[ObjectRef] = []
         damage: ShardError | None = None
         for name in self.route(key, LookupRecorder()):
@@ -651,12 +648,12 @@ class DataSet(Shard, Arrays):
             return joined_report(self.format, depth, named, len(self.members))
 
     def release(self, name: str) -> None:
-        """Close a member; it is opened again on demand."""
+        """Close a member, except after `load_index`; it is opened again on demand."""
         if self._joining.value is None and (shard := self._opened.forget(name)) is not None:
             shard.close()
 
     def part(self, name: str) -> SourcePart:
-        """Return a member, decoded bytes of a member, or a file beside the members; see `Shard.part`."""
+        """Return the source of a member, of its decoded bytes, or of a file beside the members; see `Shard.part`."""
         parsed = SourceName.parse(name)
         member = parsed.path
         with reading(self):
@@ -696,18 +693,18 @@ class DataSet(Shard, Arrays):
         )
 
     def member_tree(self, member: str, part: SourcePart) -> Node:
-        """Return the tree of a source of a member, with sources named as in the data set."""
+        """Return the tree of a source of a member, with the name of the member added to the source of each span."""
         with relocating(member):
             tree = placed(part.tree(), member, self.first_row_of(member))
         row = self.row_of_member(member)
         return tree if row is None else replace(tree, row=row)
 
     def row_of_member(self, name: str) -> int | None:
-        """Return the row of the object to which a whole member belongs; None if its objects have rows of their own."""
+        """Return the row of the object that the member is, or is a part of; None if the member contains objects."""
         return None
 
     def first_row_of(self, name: str) -> int | None:
-        """Return the first row of a member; None before `load_index`."""
+        """Return the row of the first object of a member; None before `load_index`."""
         if (row := self.row_of_member(name)) is not None:
             return row
         joined = self._joining.value

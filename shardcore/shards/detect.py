@@ -1,4 +1,4 @@
-"""Format detection of files and folders: the most certain verdict wins. Names of what is not a shard."""
+"""Detection of the format of a file or folder by the most certain verdict; recognition of common other files."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from shardcore.sources.base import WHOLE_HEAD, Folder
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 _END = 4096
-"""Bytes examined at the end of a file; detection has already read them."""
+"""Number of bytes examined at the end of a file; they are cached, since detection has read them."""
 
 _MOST_AXES = 32
-"""Maximum parent folders of a chunk searched for zarr array metadata."""
+"""Maximum number of parent folders of a chunk in which metadata of a zarr array is searched."""
 
 _XML = rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?"
 _AGAIN = "check the address and the permissions, and fetch the file again"
@@ -70,11 +70,11 @@ _BEGINNINGS = (
     (rb"BZh[1-9]1AY&SY", "a file compressed with bzip2: bzip2 -d decompresses it"),
     (rb"\x04\x22\x4d\x18", "a file compressed with lz4: lz4 -d decompresses it"),
 )
-"""Patterns of the first bytes, and descriptions, with groups of the pattern in braces."""
+"""Patterns of the first bytes of files that are not shards, with descriptions; in braces are groups of the pattern."""
 
 
 def other_file(probe: PrefetchedSource, *, by_beginning: bool = False) -> str:
-    """Return kind and advice for a file that is not a shard, or empty; with `by_beginning`, only by its first bytes."""
+    """Return kind and advice for a common file that is no shard, or empty; `by_beginning`: only by its first bytes."""
     head = probe.head(probe.head_size)
     for pattern, text in _BEGINNINGS:
         if found := re.match(pattern, head, re.DOTALL):
@@ -123,7 +123,7 @@ def _blosc(probe: PrefetchedSource, head: bytes) -> str:
 
 
 def _zarr_chunk(probe: PrefetchedSource) -> str:
-    """Recognise a zarr chunk by its path and by the array metadata in a parent folder."""
+    """Return a description if path and array metadata in a parent folder are those of a zarr chunk, else empty."""
     folder = probe.folder
     if not re.fullmatch(r"(c\.)?\d+(\.\d+)*", probe.name):
         return ""
@@ -146,7 +146,7 @@ def _zeros(probe: PrefetchedSource, head: bytes) -> str:
 
 
 Formats = Callable[[], Iterator[Format]]
-"""Function that yields the formats in detection order, and imports each just before."""
+"""Function that yields the formats in detection order; each is imported just before it is yielded."""
 
 LONGEST_BEGINNING = 64
 """Maximum number of bytes compared with `Format.begins`."""
@@ -170,10 +170,10 @@ def judge(
 ) -> tuple[Format, Verdict]:
     """Return the format of a file: detected by content, else by files beside it, else by inference.
 
-    `containers` are formats of files with parts that are not shards; they are tried before inference.
+    `containers` are file types that are not shards, but have objects, such as zip; they are tried before inference.
 
     Raises:
-        NotAShard: No format is certain enough; the error contains the candidates.
+        NotAShard: No format matches with enough certainty; `candidates` of the error are partial matches.
     """
     head = probe.head(LONGEST_BEGINNING)
 
@@ -199,7 +199,7 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
     """Return the format of a folder; formats whose file names match are tried first.
 
     Raises:
-        NotAShard: No format is certain enough.
+        NotAShard: No format matches with enough certainty.
         SourceError: The folder cannot be listed.
     """
     if not folder.lists_cheaply:
@@ -237,9 +237,9 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
 
 
 def _named_on_first_page(folder: Folder, formats: Formats) -> tuple[Format, Verdict] | None:
-    """Return the format if the first names in the folder match only formats without a marker file; else None.
+    """Return the format of a remote folder if the names on its first page match one without a marker file; else None.
 
-    Marker files would be searched in all parent folders, with one request each.
+    This avoids searching marker files in all parent folders, with one request each.
     """
     if not folder.listable or any(_is_there(folder, one.folder_mark) for one in formats() if one.folder_mark):
         return None
@@ -258,7 +258,7 @@ def _named_on_first_page(folder: Folder, formats: Formats) -> tuple[Format, Verd
 
 
 def _is_there(folder: Folder, mark: str) -> bool:
-    """Return whether a folder has a marker file; reads the file as the format will, so that one request is enough."""
+    """Return whether a folder has a marker file. It is read like the format reads it, so that one request is enough."""
     try:
         folder.read(mark, MARK_LIMIT)
     except SourceError as error:
@@ -270,7 +270,7 @@ def _is_there(folder: Folder, mark: str) -> bool:
 
 
 def check_found(folder: Folder, names: Collection[object]) -> None:
-    """Raise NoSuchObject if a listing is empty, since a prefix of a bucket without keys does not exist."""
+    """Raise NoSuchObject if the listing of a remote folder is empty: a bucket has no folder without keys."""
     if not names and not folder.lists_cheaply:
         raise NoSuchObject(f"nothing found at {folder.uri}")
 
@@ -294,7 +294,7 @@ def _likely(folder: Folder, formats: Formats) -> set[str]:
 def _ask(
     formats: Callable[[], Iterable[Format]], question: Callable[[Format], Verdict | None]
 ) -> list[tuple[Format, Verdict]]:
-    """Collect the verdicts of the formats; stop at the first one by magic number."""
+    """Collect the verdicts of the formats in their order; stop at the first with a full magic number."""
     answers: list[tuple[Format, Verdict]] = []
     # Formats are imported lazily: most files are recognised by the first few.
     for one in formats():

@@ -1,4 +1,4 @@
-"""Base class of shards in a single file."""
+"""`FileShard`, the base class of shards in a single file, and reading of many byte ranges in batches."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ if TYPE_CHECKING:
     I64 = NDArray[np.int64]
 
 BYTES_AT_ONCE = 4 << 20
-"""Stored bytes that are read at once."""
+"""Maximum number of stored bytes that are read in one batch."""
 
 
 class FileShard(Shard):
     """An opened file: combines file reader, objects, tree and lookup of a format.
 
-    The modules `verify` and `references` of the format are imported on demand. If one is missing, the result
-    comes from sections, tree and objects. Contents are stored uncompressed unless the format overrides `stream`.
+    The modules `verify` and `references` of the format are imported on demand. Without `verify`, verification reports
+    the damaged rows of `objects`. A content is returned as it is stored unless the format overrides `_stream`.
 
     Args:
-        file: The open file with `source` and `sections`; if opening does not read everything, also with `loaded`,
-            `index_bytes` and `load(progress)`; `links()` yields the `Links` of its tables in memory.
-        objects: Its objects.
-        tree: Creates its nodes: `root()`, and `part(name)` if bytes decode to others.
-        lookup: Finds its keys: `parse(text)`, `walk(key, source)` with the steps of `steps` or `find(key, recorder)`,
-            and `find_all(key)` if keys may repeat. None for a format that overrides `lookup`.
+        file: Reader of the file with `source` and `sections`; if opening does not read the index, also with `loaded`,
+            `index_bytes` and `load(progress)`. Optional: `links()`, which yields the `Links` of its loaded tables.
+        objects: The objects of the file.
+        tree: Creates the nodes: `root()`, and `part(name)` if there are nodes in decoded bytes or other files.
+        lookup: Finds keys: `parse(text)`; either `walk(key, source)`, whose results `trace_steps` describes, or
+            `find(key, recorder)`; `find_all(key)` if keys may repeat. None for a format that overrides `lookup`.
     """
 
     file: Any
@@ -138,7 +138,7 @@ class FileShard(Shard):
 
     def contents_of(self, columns: ObjectColumns) -> Iterator[bytes | ShardError]:
         starts, stops = self._stored(columns)
-        # `read` refuses large contents.
+        # Larger contents are left to `read`, which raises an error.
         together = (starts >= 0) & (np.maximum(columns.size, stops - starts) <= DEFAULT_LIMIT)
         count_source(self.source)
         found = self._read_together(columns.take(together), starts[together], stops[together])
@@ -155,17 +155,17 @@ class FileShard(Shard):
         return chain.from_iterable(self._decode_rows(columns.take(some), starts[some], few) for some, few in batches)
 
     def _stored(self, columns: ObjectColumns) -> tuple[I64, I64]:
-        """Return start and stop of the stored bytes of rows that `_decode_rows` can decode; -1 for other rows."""
+        """Return the starts and stops of the stored bytes of rows that `_decode_rows` can decode; -1 for other rows."""
         none = np.full(len(columns), -1, np.int64)
         return none, none
 
     def _decode_rows(self, columns: ObjectColumns, starts: I64, stored: list[bytes]) -> Iterable[bytes | ShardError]:
-        """Return the contents, or errors, of rows whose stored bytes were read from the offsets `starts`."""
+        """Return the content or error of each row; `stored` are its stored bytes, which were read at `starts`."""
         rows = zip(columns.row.tolist(), starts.tolist(), stored, strict=True)
         return (self._content_or_error(partial(self._decode_row, *row)) for row in rows)
 
     def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
-        """Return the content of a row, whose stored bytes were read from the offset `start`."""
+        """Return the content of a row from its stored bytes, which were read at the offset `start`."""
         return stored
 
     def _verify(self, depth: Depth, progress: Progress) -> Report:
@@ -214,14 +214,14 @@ def _module(package: str, name: str) -> Any:
 
 
 def ranges_of(source: Source, starts: I64, stops: I64) -> Iterator[bytes]:
-    """Yield the bytes of half-open ranges in their order, read in batches."""
+    """Yield the bytes of each range `[start, stop)`, in the order of the ranges; they are read in batches."""
     return chain.from_iterable(few for _, few in range_batches(source, starts, stops))
 
 
 def range_batches(source: Source, starts: I64, stops: I64) -> Iterator[tuple[slice, list[bytes]]]:
-    """Yield the bytes of half-open ranges in their order, with their positions.
+    """Read ranges `[start, stop)` in batches; yield for each batch the slice of its range numbers, and their bytes.
 
-    Up to `BYTES_AT_ONCE` are read at once, neighbours as one.
+    A batch has up to `BYTES_AT_ONCE` bytes. Ranges that are close to each other in the source are read as one.
     """
     for some in steps_by_sum(stops - starts, BYTES_AT_ONCE):
         order = some.start + np.argsort(starts[some], kind="stable")

@@ -1,4 +1,4 @@
-"""Declaration of a format: detection, opening, writing, display."""
+"""`Format`: declaration of a format, with functions for detection, opening, writing and recovery, and display texts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Certainty(IntEnum):
     """Certainty of a detection, in ascending order."""
 
     PARTLY = 0
-    """Part of the magic number; cannot be opened, but is reported as a candidate."""
+    """The file has only part of the magic number; it is not opened, but the format is reported as a candidate."""
     INFERRED = 1
     """No magic number, but all checks of the structure pass."""
     BESIDE = 2
-    """Detected by a file beside it."""
+    """Detected by a file beside it, such as an `info`."""
     MAGIC = 3
     """Detected by its magic number."""
 
@@ -38,7 +38,7 @@ class Verdict:
     """Result of detection by one format.
 
     Attributes:
-        certainty: The certainty.
+        certainty: Kind of evidence, by which formats are ranked.
         why: One phrase: `magic SWHShard`, `inferred, 3 of 3 checks`.
     """
 
@@ -52,12 +52,12 @@ class Detail:
 
     Attributes:
         label: Label; empty if another row shows the value.
-        form: Format string for the value (`{}`) and other values by name; applied to each mapping of a list.
+        form: Format string for the value (`{}`) and other values by name; for a list of mappings, one for each of them.
         unit: Noun of a number: `byte`.
         yes: Text for a true value.
         no: Text for a false value.
         by: Separator of the numbers of a list.
-        until: Name of another value: the ends of ranges that begin at these numbers.
+        until: Name of another value, which has the ends of ranges; this value has their starts.
     """
 
     label: str = ""
@@ -84,22 +84,22 @@ class Format:
         detect_folder: Returns a verdict on a folder.
         open_folder: Opens a data set.
         writes: Declaration for writing; None if the format cannot be written.
-        edits: Edits in place, by command name (`delete`, `truncate`, `append`): a function of the opened shard and the
-            arguments of the command that returns an `Edit` and changes nothing. `shardcore.writing.declaration`
-            declares these arguments. `rekey` writes a new file.
-        locate: Computes the shard of a key from parameters alone.
+        edits: Edits, by command name (`delete`, `truncate`, `append`). Each is a function that gets the opened shard
+            and the arguments of the command (see `shardcore.writing.declaration`), and returns an `Edit` without
+            changing the file. `rekey` writes a new file.
+        locate: Computes which shard contains a key, without reading a shard.
         options: Options for opening, writing and locating.
         begins: Magic numbers; a file that begins with none of them is not passed to `detect`. Empty if a file may begin
             with anything.
-        folder_names: Patterns of file names in a data set of the format. Folders with such names are passed to it
-            first, other ones only if no other format matches.
+        folder_names: Patterns of file names in a data set of the format. A folder with such names is passed to its
+            `detect_folder` first; any other folder only if no other format matches.
         head_names: Regular expression for file names. The first 64 KiB of such a file are fetched at once; of other
             files only a few bytes.
         folder_mark: Name of the marker file of a data set; empty if there is none.
         details: Display of the metadata of its objects, by name; an unlisted value is labelled by its name.
         summary: Display of the fields (`Shard.fields`) in the summary of a file. Format strings refer to other fields
             with `_` instead of the dot.
-        salvage: Yields the objects of a damaged file; see `shardcore.shards.salvage`. None if a lookup finds all.
+        salvage: Yields the objects of a damaged file; see `shardcore.shards.salvage`. None: those in the index.
         marks: Magic numbers of a format whose files may also have none.
         specification: Address of the published specification; empty if there is none.
     """
@@ -132,7 +132,7 @@ class Format:
 
 
 def lazily(place: str) -> Callable[..., Any]:
-    """Return a function that imports another one, given as `package.module:function`, when it is first called.
+    """Return a function that calls the function `package.module:function`, and imports it on the first call.
 
     Listing the formats must be fast, while opening and writing import NumPy and codecs.
     """

@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import RequestLog
 
 IN_MEMORY = 64 << 20
-"""Maximum decoded bytes kept in memory; larger contents go to a temporary file."""
+"""Maximum number of decoded bytes of a content in memory; a larger content is decoded to a temporary file."""
 
 CHEAP = 16 << 20
-"""Maximum decoded bytes of a content that is decoded only for detecting its format."""
+"""Maximum size in bytes of a content that is decoded only to detect its format."""
 
 BLOCK = 1 << 20
-"""Bytes decoded at once if the format can decode ranges."""
+"""Number of bytes decoded at once if the format can decode ranges."""
 
 
 class InnerSource(Source):
-    """Bytes inside a shard; `base` stores them. Closing it also closes the shard if `owned`."""
+    """Bytes inside the shard `outer`, stored in the source `base`. With `owned`, closing them closes the shard, too."""
 
     charged = False
 
@@ -102,7 +102,7 @@ class WindowSource(InnerSource):
 
     @property
     def stored(self) -> int:
-        """Stored bytes; in a sparse file at most the bytes that the file occupies."""
+        """Number of stored bytes; in a sparse file, at most the number that the file occupies on the disk."""
         return min(self._size, self.base.stored)
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
@@ -257,14 +257,14 @@ def object_source(shard: Shard, ref: ObjectRef, step: InsideStep, *, owned: bool
     if ref.error:
         raise FormatError(ref.error, span=ref.record or _first(ref))
     if ref.state not in (State.LIVE, State.EXTERNAL):
-        # The format decides whether deleted objects are returned.
+        # The format decides whether deleted objects can be read; if not, this raises its error.
         next(shard.stream(ref), b"")
     stored = _stored_span(shard, ref)
     if stored is not None:
         return WindowSource(shard, step, shard.bytes_of(stored.source), stored.start, stored.stop, owned=owned)
     if ref.size > DEFAULT_LIMIT and not shard.reads_ranges(ref):
         limit = plural(DEFAULT_LIMIT, "byte")
-        raise LimitExceeded(f"{short(step)} has {plural(ref.size, 'byte')}; at most {limit} are decoded to open one")
+        raise LimitExceeded(f"{short(step)} has {plural(ref.size, 'byte')}; the limit for decoding it is {limit}")
     name = str(SourceName(ref.shard)) if ref.shard or not ref.spans else ref.spans[0].source
     base = shard.source if shard.source is not None else shard.bytes_of(name)
     return DecodedSource(shard, step, ref, base, owned=owned)

@@ -1,4 +1,4 @@
-"""Shards of a data set, and the concatenation of their objects."""
+"""Listing of the shards of a data set, and the objects of all shards as one sequence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shardcore.model.node import Children, Node
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, located
 
 MEMBER_COST = 1 << 14
-"""Minimum cost of opening a member, in equivalent bytes."""
+"""Number of bytes that a member counts at least in `DataSet.index_cost`, since opening it has a cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class MemberNodes(Children):
 
 
 class JoinedObjects(Objects):
-    """Concatenated objects of several shards; each part has shard name, shard number and objects."""
+    """Objects of several shards as one sequence; each of the `parts` is name, number and objects of a shard."""
 
     kinds: tuple[str, ...] = ()
     inner_kinds: frozenset[str] = frozenset()
@@ -153,7 +153,7 @@ class JoinedObjects(Objects):
             yield number, rows[run] - self._firsts[number]
 
     def _join_columns(self, number: int, got: ObjectColumns, first: int) -> ObjectColumns:
-        """Convert the columns of a part: rows are counted from `first`, codecs and kinds get the joined codes."""
+        """Convert columns of a part: rows count from `first`; codecs and kinds are indices into those of all parts."""
         _, shard, objects = self._parts[number]
         return replace(
             got,

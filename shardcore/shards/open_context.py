@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Draft:
-    """Sections, nodes and fields that were read during opening; displayed if opening fails."""
+    """Sections, nodes and fields read during opening, for display if opening fails. Stays empty if `kept` is False."""
 
     def __init__(self, *, kept: bool = True) -> None:
         self.kept = kept
@@ -45,11 +45,11 @@ class Draft:
 def _nowhere(
     address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
 ) -> Folder:
-    raise UsageError(f"{address} cannot be opened from here")
+    raise UsageError(f"{address} cannot be opened: this operation reads no other folder")
 
 
 def nothing_else(source: Source, format: str = "") -> Shard:
-    raise UsageError(f"{source.name} cannot be opened from here")
+    raise UsageError(f"{source.name} cannot be opened: this operation reads no other file")
 
 
 class Reach(Protocol):
@@ -58,15 +58,14 @@ class Reach(Protocol):
     def __call__(
         self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
     ) -> Folder:
-        """Open the folder; options given to `open` override those found in the file.
+        """Open the folder. Options that the caller passed to `open` override the arguments, which a file contains.
 
         Raises:
-            SourceError: It cannot be read.
+            SourceError: The folder cannot be read.
         """
 
 
 Opener = Callable[[Source, str], Shard]
-"""Function that opens a source as a given format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class OpenContext:
     Attributes:
         draft: Collects the parts read so far.
         partial: Whether a damaged file is opened as a shard with `damage`, if something can be shown.
-        values: Options of the caller, by declared name; a folder is a `Folder`.
+        values: Options that the caller gave, by declared name; the value of a folder option is a `Folder`.
         forced: Whether the caller named the format; weak inference is then accepted.
         reach: Opens folders at addresses that a file contains.
         trusted: Stores and folders that files may refer to; see `RemoteOptions.trusted`.
@@ -92,7 +91,7 @@ class OpenContext:
     trusted: frozenset[str] = frozenset()
 
     def trusts(self, places: Iterable[str]) -> bool:
-        """Return whether the caller trusts all of these folders."""
+        """Return whether the caller of `open` trusts all folders in `places`; see `RemoteOptions.trusted`."""
         from shardcore.sources.remote.options import ANY_STORE
 
         return ANY_STORE in self.trusted or self.trusted.issuperset(places)
@@ -121,7 +120,7 @@ class PartialShard(Shard):
         return NoObjects()
 
     def _tree(self) -> Node:
-        """Nodes before the damage, the remaining bytes, and a node at the damage."""
+        """Root with the nodes read before the damage, nodes of the remaining bytes, and a node with the error."""
         size = self.source.size if self.source else 0
         place = self.damage.span if self.damage else None
         known = [node for node in self._draft.nodes if node.span.stop <= size]
@@ -145,13 +144,13 @@ class PartialShard(Shard):
         return self._draft.declared
 
     def _load_index(self, progress: Progress) -> None:
-        """Do nothing."""
+        """Do nothing: opening has already read all that can be read."""
 
     def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
         raise self.damage or KeyAbsent(key)
 
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        raise UsageError("a shard that cannot be opened has no objects")
+        raise UsageError("no object can be read: the file is damaged, and was opened only to show its intact part")
 
     def _verify(self, depth: Depth, progress: Progress) -> Report:
         findings = Findings()

@@ -1,4 +1,4 @@
-"""Detecting, opening and creating shards."""
+"""Public functions that detect, open and create shards, given a path, an address, bytes or an object of a shard."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REMOTE_JOBS = 16
 """Default number of remote members or objects processed in parallel."""
 
 MOST_JOBS = 8
-"""Maximum default number of threads for local files."""
+"""Maximum number of threads that process local files if the caller gives no number."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -58,7 +58,7 @@ class Detection:
 
 
 def chosen_address(where: T) -> T | str:
-    """Return the address of the only layer of a Neuroglancer link; anything else as it is."""
+    """Return the address of the only layer of a Neuroglancer link; anything else is returned unchanged."""
     if not isinstance(where, str) or not is_viewer_link(where):
         return where
     from shardcore.shards.viewer_link import layer_address
@@ -68,14 +68,14 @@ def chosen_address(where: T) -> T | str:
 
 @operation
 def detect(where: Openable, *, remote: RemoteOptions | None = None) -> Detection:
-    """Detect the format: by content, else by files beside it, else by inference.
+    """Detect a format by the content of the file, else by files beside it, else by inference from the structure.
 
     Args:
         where: A path (of a file or folder), an address, bytes, a seekable binary file object, a `Source` or a `Folder`.
         remote: Options for remote files, and limits of requests.
 
     Raises:
-        NotAShard: No format is certain enough; the error contains the candidates.
+        NotAShard: No format matches with enough certainty; `candidates` of the error are partial matches.
         SourceError: The bytes cannot be read.
     """
     where = chosen_address(where)
@@ -117,10 +117,10 @@ def open(
         partial: Return the readable part of a damaged shard (with `damage` set) instead of raising an error.
         progress: Called as `progress(done, total)` if opening takes long.
         remote: Options for remote files, and limits of requests.
-        tape: Log of the requests for remote bytes; also `shard.tape`.
-        jobs: Number of members or objects processed in parallel by operations on all of them; default: automatic, one
-            at a time if they are local.
-        manifest: Manifest of `convert`, `pack` or `extract` with options that the shard needs: the `spec`.
+        tape: Log to which the requests for remote bytes are added; it is also `shard.tape`.
+        jobs: Number of members or objects that operations on all of them process in parallel; default: 1 if they are
+            local, else `threads` of `remote` (16).
+        manifest: Path of a manifest of `convert`, `pack` or `extract`, with options for opening, such as the `spec`.
         **options: Options that formats declare for opening (`Format.options`), such as `spec` (neuroglancer) or
             `xorbs` (mdb). Those of other formats are ignored, unless they imply the format.
 
@@ -184,7 +184,7 @@ def _with_threads(where: object, remote: RemoteOptions | None, jobs: int | None)
 
 
 MOST_INSIDE = 16
-"""Maximum steps of a path inside a file."""
+"""Maximum number of keys in a path inside a file: `FILE#/KEY/KEY…`."""
 
 
 def path_inside(where: str) -> tuple[str, InsidePath] | None:
@@ -220,8 +220,8 @@ def open_inside(
         format: Name of the innermost format; default: detected.
         partial: Return the readable part of a damaged shard instead of raising an error.
         progress: Called as `progress(done, total)` if opening takes long.
-        remote: Options for the remote files that it refers to.
-        closing: Whether closing it also closes the shard; an error then closes it as well.
+        remote: Options for remote files to which the object refers.
+        closing: Whether closing the result also closes `shard`, as does an error of this function.
 
     Raises:
         KeyAbsent: A key was not found.
@@ -254,13 +254,13 @@ def open_inside(
 def opening(
     function: Callable[Concatenate[Shard, P], R],
 ) -> Callable[Concatenate[Shard | Openable, P], R]:
-    """Decorate a function of an opened shard so that it also accepts a path or address, opened only for the call."""
+    """Decorate a function that takes a shard, so that it also takes a path or address, and opens it for the call."""
 
     @wraps(function)
     def call(shard: Shard | Openable, /, *arguments: P.args, **named: P.kwargs) -> R:
         if isinstance(shard, Shard):
             return function(shard, *arguments, **named)
-        # Of `convert`: the manifest that was written with the shard. Standard input is read only once, by `convert`.
+        # `convert` has an argument `manifest`. Standard input (`-`) can be read only once, which `convert` does itself.
         manifest = named.get("manifest")
         with open(shard, manifest=manifest if manifest != "-" else None) as opened:  # type: ignore[arg-type]
             return function(opened, *arguments, **named)
@@ -281,13 +281,13 @@ def _source(
 
 
 def head_bytes(name: str, format: str | None = None) -> int:
-    """Return the number of bytes that a reader requests first, when only name and format are known.
+    """Return the number of bytes that the first request of a remote file fetches, chosen by its name and format.
 
-    Most formats have only a few fields at the beginning, and the rest at another offset.
+    Files of most formats have only a few fields at the beginning, and their index at another offset.
     """
     formats = [one for one in all_formats() if one.head_names and format in (None, one.name)]
     whole = any(re.fullmatch(one.head_names, name) for one in formats)
-    # With the index at the beginning, some checks need no further bytes.
+    # If the index is at the beginning, no further request may be needed.
     return WHOLE_HEAD if whole else WHOLE_RANGE if opens_whole() else SMALL_HEAD
 
 
@@ -315,7 +315,7 @@ def _opening_options(
 
 
 def read_json_at(option: Option, value: Any, format: str, remote: RemoteOptions | None, tape: RequestLog | None) -> Any:
-    """Return the text at an address if the option takes JSON; other values as they are."""
+    """Return the text at an address, if the option takes JSON and the value is an address; else the value itself."""
     if option.type is not OptionType.JSON or not is_address(value):
         return value
     return text_at(value, format_of(format).folder_mark, remote, tape).decode("utf-8", "surrogateescape")
@@ -331,21 +331,21 @@ def create(
     jobs: int | None = None,
     **options: Any,
 ) -> Writer:
-    """Create a writer.
+    """Create a writer of a new shard.
 
     Args:
-        target: Path of the complete shard, or a seekable binary file object, to which it is copied from its position on
-            when it is complete; None to plan only.
+        target: Path of the shard, or a seekable binary file object, to which the complete shard is copied at its
+            current position; None to plan only.
         format: Name of the format.
         force: Whether existing files are replaced; in a folder, shards that are not written again are removed.
-        folder: Whether the target is a folder for a data set; default: if it is one, or its path ends with `/`.
+        folder: Whether the target is the folder of a data set; default: True if it is a folder or ends with `/`.
         plan: Plan only: nothing is written, even if there is a target.
         jobs: Number of threads that compress and hash contents; default: one per core, at most 8.
         **options: Options that the format declares for writing (`Format.options`).
 
     Raises:
-        UsageError: The format is unknown or cannot be written, an option does not fit, or the target exists or is not
-            a seekable binary file object.
+        UsageError: The format is unknown or cannot be written, an option is invalid, or the target exists or is not a
+            seekable binary file object.
     """
     writes = writes_of(format_of(format))
     path, stream = (target, None) if target is None or isinstance(target, (str, os.PathLike)) else (None, target)
@@ -354,7 +354,7 @@ def create(
     if path is not None and is_address(path):
         raise UsageError(f"{shown_address(os.fsdecode(path))} is an address: shards are written to local files only")
     if path is not None and os.fsdecode(path) == "-":
-        raise UsageError("a shard is complete only at its end, so it cannot be standard output: give a file name")
+        raise UsageError("a shard cannot be written to standard output: give a file name")
     if folder is None:
         folder = path is not None and means_folder(path)
     if folder and not writes.folder:
@@ -384,7 +384,7 @@ def _check_writable(stream: BinaryIO) -> None:
 
 
 def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> Writer:
-    """Create a writer for an output. The output is created only after the options were checked."""
+    """Create a writer. `output` creates its output; it is called only after the options were checked."""
     found = format_of(format)
     writes = writes_of(found)
     values = read_options(found.options, options, OptionPurpose.WRITE, format)
@@ -405,7 +405,7 @@ def means_folder(target: str | os.PathLike[str]) -> bool:
 def locate(
     format: str, key: str, *, remote: RemoteOptions | None = None, tape: RequestLog | None = None, **options: Any
 ) -> dict[str, Any]:
-    """Compute the shard of a key from the routing rule alone. Options that are JSON texts may be addresses of files.
+    """Compute which shard contains a key, without reading it. Options that take JSON also accept the address of a file.
 
     Raises:
         UsageError: The format does not route keys, or the key or an option does not fit.
@@ -425,7 +425,7 @@ def locate(
 
 
 def _open_source(target: Source, name: str | None, context: OpenContext, *, claim: str = "") -> Shard:
-    """Open a file; `claim` is the option that implies the format `name`, if the caller did not give the format."""
+    """Open a file as the format `name`, or as the detected one. `claim` is the option that implies `name`, if any."""
     probe = PrefetchedSource(target)
     if name and claim:
         _check_claim(probe, name, claim)
@@ -469,7 +469,7 @@ def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
 
 
 def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> None:
-    """Raise NotAShard if a file has only part of the magic number of a format, which cannot read anything of it."""
+    """Raise NotAShard if a file has only part of a magic number, and opening it fails before anything is read of it."""
     context = OpenContext(_open_as)
     try:
         found.open(probe, context)

@@ -21,27 +21,27 @@ MOST_AHEAD = 16 << 20
 """Maximum bytes of an object that is prefetched."""
 
 WINDOW = 2048
-"""Objects considered at a time; those close to each other are fetched in one range, in any order."""
+"""Number of objects in a window, which are prefetched together: neighbours in the file are fetched as one range."""
 
 WINDOW_BYTES = 32 << 20
-"""Maximum bytes per window, which must stay in the cache until they are used."""
+"""Maximum number of bytes of the objects in one window; they must stay in the cache until they are read."""
 
 LEAD = 64
 """Extra bytes fetched before an object, where some formats store its length."""
 
 Wanted = tuple[str, int, int]
-"""Source name and range `[start, stop)`."""
+"""Byte range to prefetch: name of the source, start and stop."""
 
 Place = tuple[str | None, Wanted | None]
-"""Member of an object, and its bytes; None if unknown or not to be prefetched."""
+"""Member that contains an object (None if unknown), and its byte range (None if it is not prefetched)."""
 
 
 def fetched_ahead(
     shard: Shard, things: Iterable[T], ref_of: Callable[[T], ObjectRef | None], *, among: int = 1
 ) -> Iterator[T]:
-    """Yield things in order while the bytes of the next ones are prefetched; no effect for local shards.
+    """Yield things in order, while the bytes of the objects of the next ones are fetched; only for remote shards.
 
-    `ref_of` returns the object of a thing, or None. `among` shards that are processed in parallel share the limit.
+    `ref_of` returns the object of a thing, or None. `among` shards are processed in parallel, and share `WINDOW_BYTES`.
     """
     jobs = max(shard.jobs, among)
     if jobs <= 1 or (shard.source is not None and shard.source.near):
@@ -61,7 +61,7 @@ def fetched_ahead(
 def _next_window(
     things: Iterator[T], left: deque[T], ref_of: Callable[[T], ObjectRef | None], members: int, most: int
 ) -> list[tuple[T, Wanted | None]]:
-    """Return the next things with their byte ranges; one that exceeds the limits is put into `left`, for the next call.
+    """Return the next things with their byte ranges. A thing that exceeds a limit is put into `left` for the next call.
 
     A window spans at most `members` shards, since the caller may close earlier ones, and `most` bytes.
     """
@@ -98,7 +98,7 @@ def _place_of(thing: T, ref_of: Callable[[T], ObjectRef | None]) -> Place:
 
 
 def _groups(window: list[Wanted | None]) -> list[tuple[int, Wanted]]:
-    """Return ranges to fetch together, each with the number of the first thing that needs it."""
+    """Merge ranges that are close to each other; return each with the number of the first thing that needs it."""
     found = []
     for source in {wanted[0] for wanted in window if wanted is not None}:
         mine = [(number, wanted) for number, wanted in enumerate(window) if wanted is not None and wanted[0] == source]

@@ -1,4 +1,4 @@
-"""Registry of the formats."""
+"""Registry of formats and containers: their names in detection order, and their declarations by name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Search for objects in damaged files.
+"""Search for objects in damaged files: the interface of the formats' search functions, and helpers for them.
 
-A format declares `Format.salvage`, a function of a `Damaged` that yields `SalvagedObject`. It may use the shard if
-that opens, and must also work without. It never allocates by declared counts; `Damaged.limit` bounds decompression.
-`shardcore.operations.recover` calls it, writes files, and reports.
+A format declares `Format.salvage`, a function that gets a `Damaged` and yields `SalvagedObject`s. It may use
+`Damaged.shard`, but must also work if that is None. It allocates no memory by counts that the file declares.
+`shardcore.operations.recover` calls it, writes the files, and creates the report.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import Source, read_pieces
 
 WINDOW = 1 << 20
-"""Bytes searched at a time."""
+"""Number of bytes that are read and searched at a time."""
 
 CANDIDATE = 1024
-"""Cost of a candidate offset, in bytes, in addition to the bytes examined."""
+"""Number of bytes that each examined offset takes from the limit `Damaged.work`, besides the bytes examined there."""
 
 _NEAR = 1 << 18
 
@@ -78,9 +78,10 @@ class Damaged:
         limit: Maximum uncompressed bytes of one object.
         reopen: Opens other bytes as the same format, such as the file with a repaired frame.
         work: Limit of the search, since a malicious file may seem to contain objects at every offset.
-        notes: Messages for the report; searches add to them.
-        left_out: Messages about what a limit left out.
-        unclaimed: Unclaimed ranges `[start, stop)` that may be uncompressed payloads; yielded with `raw`.
+        notes: Messages for the report, added during the search.
+        left_out: Messages about bytes that were not searched because of the limit `work`.
+        raw: Whether ranges that belong to no object are yielded, too.
+        unclaimed: Ranges `[start, stop)` that belong to no object; they may be uncompressed contents.
         declared: Number of objects that the file declares; None if unknown.
     """
 
@@ -97,7 +98,7 @@ class Damaged:
     declared: int | None = None
 
     def affords(self, at: int, size: int = 0) -> bool:
-        """Return whether the limit still allows examining `size` bytes at an offset; if not, adds one message."""
+        """Charge an offset and `size` bytes to the limit `work`; if it is used up, add one message and return False."""
         if self.work.left > 0:
             self.work.spend(CANDIDATE + size)
             return True
@@ -116,11 +117,11 @@ class SalvagedObject:
     """Object found in a damaged file.
 
     Attributes:
-        name: Name of its file, which may be unsafe.
+        name: Name of the file to which it is extracted; may be unsafe.
         pieces: Yields its content, and raises an error at corrupt bytes; None if there is no content.
-        checked_by: Checksum that has confirmed the content once `pieces` is exhausted; empty for none.
-        why: Reason why it is damaged or lost, if known in advance.
-        raw: Whether it is an unclaimed byte range instead of an object.
+        checked_by: Name of the checksum that has confirmed the content once `pieces` is exhausted; empty for none.
+        why: Reason why it is damaged or lost, if known before `pieces` is read.
+        raw: True for a byte range that belongs to no object.
     """
 
     key: str | None
@@ -190,7 +191,7 @@ def occurrences(
 
 
 def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[SalvagedObject]:
-    """Yield the unclaimed ranges as raw objects if requested; otherwise add a note about them."""
+    """Yield the byte ranges `gaps`, which belong to no object, as raw objects if `damaged.raw`; else add a note."""
     found = [(start, stop) for start, stop in gaps if stop > start]
     damaged.unclaimed.extend(found)
     if not damaged.raw:
@@ -216,7 +217,7 @@ class Covered:
         self._edges.extend((start, stop))
 
     def gaps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """Yield the unclaimed parts of `[start, stop)`."""
+        """Yield the parts of `[start, stop)` that no added range covers."""
         if self._edges:
             self._join()
         at = start

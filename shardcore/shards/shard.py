@@ -1,4 +1,4 @@
-"""Opened shard: its objects, sources of bytes, and trees of nodes."""
+"""Base class of opened shards: objects by row and key, contents, lookup, node trees and verification."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import RequestLog
 
 MOST_FIELDS = 4096
-"""Maximum number of fields returned at once; each costs a path of nodes."""
+"""Default maximum number of fields that `Shard.fields_in` returns, each as a path of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePart:
-    """Source of bytes of a shard (the file, a file beside it, or decoded bytes) with its sections and its tree."""
+    """One source of bytes of a shard: the file, a file beside it, or decoded bytes. `tree` returns its root node."""
 
     source: Source
     sections: tuple[Section, ...]
@@ -72,12 +72,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Work = Callable[..., R]
-"""Module-level function, called as `work(shard, name, progress, …)` for a member of a data set, or for a file with an
-empty name; see `Shard.borrowed`."""
+"""Module-level function, called as `work(shard, name, progress, …)` for each member of a data set. A single file is
+processed by one call with an empty `name`; see `Shard.borrowed`."""
 
 
 class Sharding(Protocol):
-    """Parameters of a shard that its file does not contain."""
+    """Parameters that are needed to read a shard, but not in its file; they are declared beside it, or inferred."""
 
     @property
     def parameters(self) -> str:
@@ -85,7 +85,7 @@ class Sharding(Protocol):
 
     @property
     def written_with(self) -> str:
-        """Parameters for writing a shard like this one, as JSON text: `parameters`, and more if known."""
+        """Parameters for writing a shard like this one, as JSON text: the info if it is known, else `parameters`."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -97,11 +97,11 @@ class Sharding(Protocol):
 
     @property
     def ambiguity(self) -> tuple[str, ...]:
-        """Other possible values of inferred parameters, one sentence each."""
+        """Other values that inferred parameters may have instead, one sentence each."""
 
 
 class Arrays:
-    """Arrays and geometry of a shard; this base class has none. A shard that has some inherits it beside `Shard`."""
+    """Methods for arrays and geometry in a shard. A shard class that has some inherits from `Arrays`, too."""
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
         """Return the layout of an object that the format declares as an array; None for other objects.
@@ -118,9 +118,9 @@ class Arrays:
 
         Args:
             ref: The object.
-            layout: Its layout, with its encoding.
-            data: Its content.
-            decoder: Runs decoders: `Shard.decoder`.
+            layout: Layout of the object, with the encoding.
+            data: Content of the object.
+            decoder: Function that runs decoders; see `Shard.decoder`.
 
         Raises:
             Unsupported: The encoding is not supported.
@@ -139,9 +139,9 @@ class Arrays:
         return None
 
     def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        """Return the address of the meshes of a segmentation, and the key of a segment in them; None if there are none.
+        """Return the address of the mesh data set of a segmentation, and the key of a segment in it.
 
-        The meshes may lack that key.
+        None if the segmentation declares no meshes. The mesh data set may not contain that key.
 
         Raises:
             SourceError: The description of the meshes cannot be read.
@@ -153,7 +153,7 @@ class Arrays:
 
         Args:
             ref: The object.
-            data: Its whole content.
+            data: Whole content of the object.
 
         Raises:
             FormatError: The content does not match the declaration.
@@ -165,23 +165,23 @@ class ShardTasks(Protocol):
     """Workers in other processes or on other machines; see `TaskPool`."""
 
     def each(self, shard: Shard, work: Work[R], given: tuple[Any, ...] = ()) -> Generator[R | ShardError]:
-        """Run a function on every shard, and yield the results in order."""
+        """Call a function for each shard of a data set; yield the results or errors in the order of the shards."""
 
 
 def reading(shard: Shard) -> budgeted:
-    """Return the context of an operation that reads within a budget, which grows with the stored size of the file."""
+    """Return a context that limits the bytes and rows of an operation; limits grow with the stored size of the file."""
     return budgeted(source=shard.source)
 
 
 MOST_COMPLETED = 1000
-"""Keys offered for completion in IPython."""
+"""Maximum number of keys offered for completion in IPython."""
 
 AT_ONCE = 1 << 14
-"""Rows whose contents are read at once."""
+"""Maximum number of rows whose contents are read together."""
 
 
 class ShardItems(ItemsView[str, bytes]):
-    """Keys and contents; contents are read together instead of key by key."""
+    """View of keys and contents that `Shard.items` returns; contents of many rows are read together."""
 
     def __iter__(self) -> Iterator[tuple[str, bytes]]:
         return self._mapping._items()  # type: ignore[attr-defined,no-any-return]
@@ -200,18 +200,18 @@ class Shard(ArrayValue, Displayed, ABC):
         key_form: Conversions between keys as text and as bytes or numbers.
         version: Version of its format, as stored in the file.
         title: Format and version for display: `Xet xorb v1`, `DES archive, 8 shards`.
-        why: Evidence of the detection.
+        why: Evidence for the detected format: `magic SWHShard`.
         source: The file; None for a data set.
-        sections: Large parts that cover the file without gaps.
-        damage: Error of opening; then only a part of the tree is available.
-        tape: Request log, if it is remote.
-        chosen: Options of the caller of `open`, by name; also the format, if it was given.
+        sections: Large parts of the file, such as header and index, which cover it without gaps.
+        damage: Error that ended opening; the tree then has only the parts read before it. None if opening succeeded.
+        tape: Request log of a remote shard, else None.
+        chosen: Options that the caller passed to `open`, by name, including `format` if it was passed.
         isolated: Process that runs decoders written in C; None if they run in this process.
         tasks: Workers that process the shards of a data set; None for threads of this process.
         opened_at: Path or address that was opened; empty for bytes.
         opened_with: Options for its remote files; None for defaults.
         jobs: Number of members or objects processed in parallel by operations on all of them.
-        decodes_to_verify: Whether `verify` runs decoders, which should be isolated; see `isolate`.
+        decodes_to_verify: Whether `verify` runs decoders written in C, which should run isolated; see `isolate`.
         no_loads: Reason why `loads` is empty, one sentence.
         closed: Whether `close` was called.
     """
@@ -238,20 +238,20 @@ class Shard(ArrayValue, Displayed, ABC):
 
     @property
     def byte_shares(self) -> tuple[Share, ...]:
-        """Number of bytes per use; the sum is the file size. Reads nothing."""
+        """Number of bytes of each use, such as index or content; they add up to the file size. Reads nothing."""
         from shardcore.model.usage import budget as section_shares
 
         return section_shares(self.sections)
 
     @property
     def loads(self) -> tuple[LoadSource, ...]:
-        """Distributions that can be counted, such as keys per slot, and the number of bytes that counting reads."""
+        """Distributions that can be computed, such as keys per slot; each states how many bytes this reads."""
         return ()
 
     @property
     @abstractmethod
     def objects(self) -> Objects:
-        """All objects as columns. Does not read; using their length, slices or keys may."""
+        """All objects as columns. The property reads nothing; the length, slices and keys of the result may read."""
 
     @property
     def listing(self) -> Objects | None:
@@ -286,7 +286,7 @@ class Shard(ArrayValue, Displayed, ABC):
 
     @property
     def listed(self) -> bool:
-        """True if the objects can be listed with their sizes as they are; otherwise after `load_index`."""
+        """True if the objects can be listed with their sizes now; if False, call `load_index` first."""
         return self.loaded
 
     @property
@@ -301,7 +301,7 @@ class Shard(ArrayValue, Displayed, ABC):
 
     @property
     def index_cost(self) -> int:
-        """Same as `index_bytes`, plus a cost per file; used for decisions and never displayed."""
+        """Cost of `load_index` in bytes, higher for many files. If it is low, the index is loaded automatically."""
         return self.index_bytes
 
     def load_index(self, progress: Progress = no_progress) -> None:
@@ -317,11 +317,11 @@ class Shard(ArrayValue, Displayed, ABC):
         progress(1, 1)
 
     def reading_all(self) -> AbstractContextManager[object]:
-        """Return a context in which all contents are read; a remote file is then fetched in a few large ranges."""
+        """Return a context for code that reads all contents; in it, a remote file is fetched in a few large ranges."""
         return WholeFiles(self.source)
 
     def parse_key(self, text: str) -> Any:
-        """Parse a key given as text, and compute its hash once. `str` of the result is the text.
+        """Parse a key given as text, so that its hash is computed only once. `str` of the result is that text.
 
         Raises:
             UsageError: The key is malformed.
@@ -330,7 +330,7 @@ class Shard(ArrayValue, Displayed, ABC):
 
     @abstractmethod
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
-        """Find a parsed key, and record each step; `find` and `trace` call it. All reads go through `recorder`.
+        """Find a key returned by `parse_key`; called by `find` and `trace`. `recorder` records steps and reads.
 
         Raises:
             KeyAbsent: The key was not found.
@@ -338,7 +338,7 @@ class Shard(ArrayValue, Displayed, ABC):
         """
 
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
-        """Return all objects with a parsed key; may be empty."""
+        """Return all objects with a key returned by `parse_key`; empty if there are none."""
         from shardcore.shards.trace import LookupRecorder
 
         try:
@@ -347,7 +347,10 @@ class Shard(ArrayValue, Displayed, ABC):
             return ()
 
     def stream(self, ref: ObjectRef | Key) -> Iterator[bytes]:
-        """Return the uncompressed content in pieces, within the budget of the caller.
+        """Yield the uncompressed content of an object in pieces.
+
+        The content may have any size. Only within another operation, such as `verify`, the limits of that operation
+        apply; `shardcore.allowing` raises them.
 
         Raises:
             KeyAbsent: The key was not found.
@@ -367,10 +370,10 @@ class Shard(ArrayValue, Displayed, ABC):
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]: ...
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Verify the shard to a depth; after a limit, the report says what was not verified.
+        """Verify the shard to a depth: `structure`, `index` or `content`. The report counts what a limit left out.
 
         Raises:
-            SourceError: The bytes cannot be read; it contains the report so far.
+            SourceError: The bytes cannot be read; `partial` of the error is the report so far.
         """
         depth = Depth(depth)
         with reading(self), collecting() as collected:
@@ -398,7 +401,7 @@ class Shard(ArrayValue, Displayed, ABC):
         """Return the text form of a key: hex digits of bytes, digits of a number; text is returned unchanged.
 
         Raises:
-            UsageError: The format has no such keys.
+            UsageError: The format has no keys of this type.
         """
         return key if isinstance(key, str) else self.key_form.text(key, self.format)
 
@@ -422,7 +425,7 @@ class Shard(ArrayValue, Displayed, ABC):
         """Return the uncompressed content of a key; see `find` and `read`.
 
         A slice, `...` or a tuple of them and of coordinates, as in `volume[0:64, 0:64, 12]`, selects elements of the
-        array of all chunks; see `ChunkGrid.read`. A single number is a key: `as_array()[5]` takes it as a coordinate.
+        array of all chunks; see `ChunkGrid.read`. A single number is a key; for a coordinate, use `as_array()[5]`.
         """
         if isinstance(key, (tuple, slice, EllipsisType)):
             return cast("NDArray[Any]", self.as_array()[key])
@@ -430,7 +433,7 @@ class Shard(ArrayValue, Displayed, ABC):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of `as_array()`; NotAnArray, an `AttributeError`, if there is none."""
+        """Shape of `as_array()`; raises NotAnArray (an `AttributeError`) if the objects do not form an array."""
         return self.as_array().shape
 
     @property
@@ -439,11 +442,11 @@ class Shard(ArrayValue, Displayed, ABC):
         return self.as_array().dtype
 
     def as_array(self, scale: str = "", *, limit: int = DEFAULT_LIMIT) -> ShardArray | NDArray[Any]:
-        """Return the array of all chunks, whose slices are read on demand; one without elements or axes as NumPy.
+        """Return the array of all chunks; its slices are read on demand. An empty or 0-d array is a NumPy array.
 
         Args:
             scale: Name of a scale of a volume; default: the opened one.
-            limit: Maximum bytes of one read.
+            limit: Maximum number of bytes that one slice may have.
 
         Raises:
             NotAnArray: The objects do not form one array.
@@ -468,8 +471,8 @@ class Shard(ArrayValue, Displayed, ABC):
         return True
 
     def __len__(self) -> int:
-        """Return the number of keys of an iteration."""
-        # `list` asks for the length, and need not create the texts twice.
+        """Return the number of keys that iteration yields."""
+        # `list(shard)` calls this before it iterates: count without creating the texts of the keys.
         if self.key_form.of_bytes is not None:
             return sum(map(len, self._present()))
         if self.key_form.numbers:  # rows of damaged minishards have no key
@@ -477,9 +480,9 @@ class Shard(ArrayValue, Displayed, ABC):
         return sum(len(there) for there, _ in self._keyed())
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the keys of all objects as text, in row order; a repeated key is returned repeatedly.
+        """Yield the keys of the objects as text, in row order; a key of several objects once for each of them.
 
-        Unused and deleted rows, keys without text form and, unless opened with `deleted`, tombstoned rows are left out.
+        Unused and deleted rows and rows without a text key are left out; tombstoned rows also, unless `deleted` is set.
         """
         for _, keys in self._keyed():
             yield from keys
@@ -545,8 +548,8 @@ class Shard(ArrayValue, Displayed, ABC):
         """Return the object with this key; if there are several, the one that the reference implementation returns.
 
         Args:
-            key: Its text form, or the bytes or number that the format stores: a sha256 or hash as 32 bytes, a chunk
-                number, a segment ID.
+            key: The key as text, or as the bytes or number that the format stores: a sha256 or hash as 32 bytes, a
+                chunk number, a segment ID.
 
         Raises:
             KeyAbsent: The key was not found.
@@ -559,9 +562,9 @@ class Shard(ArrayValue, Displayed, ABC):
             return self.lookup(self.parse_key(self.key_text(key)), LookupRecorder())
 
     def find_all(self, key: Key) -> Sequence[ObjectRef]:
-        """Return all objects with this key; may be empty.
+        """Return all objects with this key; empty if it was not found. UsageError: the key is malformed.
 
-        If a key may have very many objects, they are created on access, as in `objects`. UsageError: it is malformed.
+        In formats where a key may have very many objects, each is created on access, as in `objects`.
         """
         with reading(self), reading_for(ReadPurpose.LOOKUP):
             return self.lookup_all(self.parse_key(self.key_text(key)))
@@ -589,7 +592,7 @@ class Shard(ArrayValue, Displayed, ABC):
         return rows
 
     def trace(self, key: Key) -> Trace:
-        """Return the lookup of a key, step by step.
+        """Look up a key, and return the steps of the lookup and its outcome, also if the key is not found.
 
         Raises:
             UsageError: The key is malformed.
@@ -603,7 +606,7 @@ class Shard(ArrayValue, Displayed, ABC):
             return record_lookup(text, lambda recorder: self.lookup(parsed, recorder), sections=lambda: self.sections)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return the drawings of the file, or of a lookup; the window shows one tab each. Reads nothing.
+        """Return the drawings of the file, or of a lookup; the window shows each in a tab. Reads nothing.
 
         Args:
             trace: The lookup to draw; None: drawings that need no lookup.
@@ -616,13 +619,13 @@ class Shard(ArrayValue, Displayed, ABC):
         return ()
 
     def _teaching(self) -> Any:
-        """Return what teaches the format, `shardcore.teaching.<format>`; None for a format without it."""
+        """Return the module with the drawings of the format, `shardcore.teaching.<format>`; None if there is none."""
         from shardcore.teaching import part_of
 
         return part_of(self.format)
 
     def read(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the uncompressed content.
+        """Return the uncompressed content of an object.
 
         Args:
             ref: An object, or its key.
@@ -630,7 +633,7 @@ class Shard(ArrayValue, Displayed, ABC):
 
         Raises:
             KeyAbsent: The key was not found.
-            LimitExceeded: It has more than `limit` bytes.
+            LimitExceeded: The content has more than `limit` bytes.
             FormatError: The stored bytes are corrupt.
             SourceError: The bytes cannot be read.
         """
@@ -643,13 +646,13 @@ class Shard(ArrayValue, Displayed, ABC):
         return self.read(self.find(key), limit=limit)
 
     def _read_plain(self, ref: ObjectRef, limit: int) -> bytes | None:
-        """Return a content that is stored uncompressed; None for others, and for more than `limit` bytes."""
+        """Return a content of at most `limit` bytes that is stored uncompressed; None if `stream` must be used."""
         return None
 
     def contents(self, rows: NDArray[np.int64]) -> Iterator[bytes | ShardError]:
-        """Yield the uncompressed content of many rows, or the error of a row, in their order.
+        """Yield the uncompressed content of each row, or its error, in the order of `rows`.
 
-        Contents that are near each other in the file are read at once; for large ones use `stream`.
+        Contents that are close to each other in the file are read together. Read large contents with `stream`.
 
         Raises:
             SourceError: The bytes cannot be read.
@@ -658,7 +661,7 @@ class Shard(ArrayValue, Displayed, ABC):
             yield from self.contents_of(self.objects.columns(rows[first : first + AT_ONCE]))
 
     def contents_of(self, columns: ObjectColumns) -> Iterator[bytes | ShardError]:
-        """Yield the contents of at most `AT_ONCE` rows of which the columns are known; see `contents`."""
+        """Do the same as `contents` for at most `AT_ONCE` rows, whose columns the caller has already."""
         for ref in self.objects.each_ref(columns.row, sizes=False):
             yield ref if isinstance(ref, ShardError) else self._content_or_error(partial(self.read, ref))
 
@@ -676,16 +679,16 @@ class Shard(ArrayValue, Displayed, ABC):
         """Return an object as a read-only NumPy array.
 
         Arrays are objects that the format declares as such (`Arrays.array_layout`), and contents that are `.npy` files.
-        A box of an array of many chunks is read by slices instead: `shard[0:64, 0:64, 12]`.
+        Slices read a part of the array that all chunks form: `shard[0:64, 0:64, 12]`.
 
         Args:
             ref: An object, or its key.
             limit: Maximum bytes, stored or decoded; nothing is read if the declared array is larger.
 
         Raises:
-            UsageError: It is not an array.
+            UsageError: The object is not an array.
             Unsupported: The encoding of the elements is not supported.
-            LimitExceeded: It has more than `limit` bytes.
+            LimitExceeded: The array or its content has more than `limit` bytes.
             FormatError: The stored bytes are corrupt, or do not fit the array.
             SourceError: The bytes cannot be read.
         """
@@ -708,11 +711,11 @@ class Shard(ArrayValue, Displayed, ABC):
         return layout.of(data)
 
     def ref_of(self, wanted: ObjectRef | Key) -> ObjectRef:
-        """Return an object by its key; a given `ObjectRef` is returned unchanged."""
+        """Return the object of a key; if `wanted` is an object already, it is returned unchanged."""
         return wanted if isinstance(wanted, ObjectRef) else self.find(wanted)
 
     def read_range(self, ref: ObjectRef | Key, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the bytes `[start, stop)` of the uncompressed content, cut at its end; decodes only what is needed.
+        """Return the bytes `[start, stop)` of the uncompressed content; fewer if the content ends before `stop`.
 
         Raises:
             KeyAbsent: The key was not found.
@@ -733,7 +736,7 @@ class Shard(ArrayValue, Displayed, ABC):
         Raises:
             KeyAbsent: The key was not found.
             FormatError: The object is damaged.
-            LimitExceeded: It is larger than 1 GiB and must be decoded as a whole.
+            LimitExceeded: The content is larger than 1 GiB and must be decoded as a whole.
             SourceError: The bytes cannot be read.
         """
         from shardcore.shards.inner_source import open_object
@@ -754,7 +757,7 @@ class Shard(ArrayValue, Displayed, ABC):
         return bytes(kept)
 
     def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:
-        """Start fetching other files that contain the contents; errors are raised later, when contents are read.
+        """Start fetching contents that are in other files (xorbs); errors are raised later, when contents are read.
 
         Args:
             refs: Objects of the shard, in the order in which they are read.
@@ -765,7 +768,7 @@ class Shard(ArrayValue, Displayed, ABC):
         return False
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return one of the further contents of an object, listed in `ref.parts`.
+        """Return a further content of an object by its name; `ref.parts` has the names.
 
         Raises:
             UsageError: The object has no such part.
@@ -773,17 +776,17 @@ class Shard(ArrayValue, Displayed, ABC):
         raise UsageError(f"{short(ref.key)} has no part {short(part)} (available: {', '.join(ref.parts) or 'none'})")
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """Return the files to which an object is extracted: part to name, which may be unsafe.
+        """Return the names of the files to which an object is extracted, by part; a name may be unsafe (`../x`).
 
-        The part `""` is the content itself. Parts without a file of their own are left out.
+        The part `""` is the content itself. Parts that are not extracted to a file are left out.
 
         Raises:
-            ShardError: The member of the object cannot be opened.
+            ShardError: The member that contains the object cannot be opened.
         """
         return {"": ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")}
 
     def file_head(self, ref: ObjectRef, name: str) -> bytes:
-        """Return the header to write before the content when it is extracted to a file of that name.
+        """Return the header that is written before the content when an object is extracted to a file called `name`.
 
         Raises:
             SourceError: The bytes cannot be read.
@@ -803,14 +806,14 @@ class Shard(ArrayValue, Displayed, ABC):
         return None
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
-        """Return the parts of a content with their locations, in order; may read.
+        """Return the parts of a content in order, each with the location of its bytes. May read.
 
-        An uncompressed content is one part, and so is one with a source of decoded bytes. A block-compressed content
-        has one part per block. The parts of an encoded array refer to its decoded elements (`Arrays.decode_array`).
+        A content is one part if it is stored uncompressed, or if `bytes_of` returns its decoded bytes. With block
+        compression, each block is a part. Parts of an encoded array refer to its elements (`Arrays.decode_array`).
 
         Raises:
             FormatError: The stored bytes are corrupt.
-            SourceError: They cannot be read.
+            SourceError: The stored bytes cannot be read.
         """
         from shardcore.model.content_layout import ContentPart
 
@@ -827,14 +830,14 @@ class Shard(ArrayValue, Displayed, ABC):
         return (ContentPart(0, ref.size, stored),)
 
     def bare(self, columns: ObjectColumns) -> NDArray[np.bool_]:
-        """Return a mask of the live objects that have a key and a content, but neither metadata (`facts`) nor parts."""
+        """Return, per row, whether a live object has a key and a content, but neither metadata (`facts`) nor parts."""
         return np.zeros(len(columns), np.bool_)
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         """Return the metadata of an object as JSON values, for packing the object again. Reads no more than its row.
 
         Raises:
-            ShardError: It is damaged, or the bytes cannot be read.
+            ShardError: The object is damaged, or the bytes cannot be read.
         """
         return {}
 
@@ -845,12 +848,12 @@ class Shard(ArrayValue, Displayed, ABC):
 
     @property
     def sharding(self) -> Sharding | None:
-        """Parameters that are beside the file or inferred (Neuroglancer); None if the file has all parameters."""
+        """Parameters that are stored beside the file or inferred (Neuroglancer); None if the file contains them all."""
         return None
 
     @property
     def parameters(self) -> str:
-        """`parameters` of `sharding`, for `open(spec=...)`; empty if there are none."""
+        """Parameters of `sharding` as JSON text, for `open(spec=...)`; empty if `sharding` is None."""
         return "" if self.sharding is None else self.sharding.parameters
 
     @property
@@ -875,23 +878,24 @@ class Shard(ArrayValue, Displayed, ABC):
 
     @property
     def checksum(self) -> str:
-        """Name of the checksum or digest of every content: `adler32`, `sha256`; empty for none."""
+        """Name of the checksum or digest that is stored for every content, such as `sha256`; empty if there is none."""
         return ""
 
     @property
     def views(self) -> tuple[str, ...]:
-        """Keys of views of the whole content, which are not rows of `objects` (bloscpack: `all`)."""
+        """Keys that read the whole content of the file as one object, without a row in `objects` (bloscpack: `all`)."""
         return ()
 
     def part(self, name: str) -> SourcePart:
         """Return a source of bytes of the shard, with its sections and its tree.
 
         Args:
-            name: As in `Span.source`: empty for the file, a file beside it, or `@start-stop` for decoded bytes.
+            name: As in `Span.source`: empty for the file, the name of a file beside it, or `@start-stop` for the
+                decoded content of these stored bytes.
 
         Raises:
             UsageError: There is no such source.
-            ShardError: Its bytes cannot be read or decoded.
+            ShardError: The bytes of the source cannot be read or decoded.
         """
         with reading(self):
             parsed = SourceName.parse(name)
@@ -900,7 +904,7 @@ class Shard(ArrayValue, Displayed, ABC):
             return self._part(parsed)
 
     def _part(self, name: SourceName) -> SourcePart:
-        hint = "@A-B for decoded bytes A to B, or the name of a file in the tree"
+        hint = "@A-B for the decoded content of the stored bytes A to B, or the name of a file in the tree"
         raise UsageError(f"unknown source {short(str(name))}; use {hint}")
 
     def bytes_of(self, name: str) -> Source:
@@ -916,7 +920,7 @@ class Shard(ArrayValue, Displayed, ABC):
         return self.tree if name == "" else self.part(name).tree()
 
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """Return the path from a source to the smallest node that contains a byte.
+        """Return the nodes that contain a byte, from the root node of its source to the smallest one.
 
         Raises:
             UsageError: There is no such byte.
@@ -931,7 +935,7 @@ class Shard(ArrayValue, Displayed, ABC):
             return path_to(root, offset, source)
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """Return the path as `explain` does, from the root of the shard, through the node that stores decoded bytes."""
+        """Return the path as `explain` does, but from the root of the shard; decoded bytes are below stored ones."""
         path = self.explain(offset, source)
         name = SourceName.parse(source)
         if name.stretch is None:
@@ -941,10 +945,10 @@ class Shard(ArrayValue, Displayed, ABC):
         return path if depth is None else (*outer[: depth + 1], *path)
 
     def point_to(self, into: ReferenceCollector) -> None:
-        """Collect the references of table rows to a span; see `shardcore.operations.references`."""
+        """Add to a collector the table rows that refer to its span; see `shardcore.operations.references`."""
 
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
-        """Return the runs of the bytes `[start, stop)` of a source, for painting; consistent with `explain`.
+        """Divide the bytes `[start, stop)` of a source into runs of equal role, for painting; agrees with `explain`.
 
         Raises:
             SourceError: The bytes cannot be read.
@@ -961,7 +965,7 @@ class Shard(ArrayValue, Displayed, ABC):
         """Run decoders written in C in a separate process from now on; the process ends with the shard.
 
         Args:
-            decoder: A process owned by the caller; default: a new one.
+            decoder: Process to use, which the caller closes; default: a new one.
         """
         if self.isolated is None:
             from shardcore.codecs.decoder_process import IsolatedDecoder
@@ -978,21 +982,21 @@ class Shard(ArrayValue, Displayed, ABC):
 
     @contextmanager
     def borrowed(self, name: str, *, keep: bool = False) -> Iterator[Shard]:
-        """Yield a member that is open during the block; a single file yields itself for an empty name.
+        """Open a member of a data set for a `with` block. A single file yields itself, for an empty name.
 
         Args:
             name: Name of the member.
-            keep: Whether it stays open.
+            keep: Whether the member stays open after the block.
 
         Raises:
-            ShardError: It cannot be opened.
+            ShardError: The member cannot be opened.
         """
         if name:
             raise UsageError(f"no file {short(name)} in this shard")
         yield self
 
     def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
-        """Verify a borrowed member; see `borrowed`."""
+        """Verify a member that was opened by `borrowed`."""
         return member.verify(depth, progress)
 
     def report_unopened(self, name: str, depth: Depth) -> Report | None:
@@ -1000,13 +1004,13 @@ class Shard(ArrayValue, Displayed, ABC):
         return None
 
     def tickets(self, *, keys: bool = False) -> list[ShardTicket]:
-        """Return a ticket per shard of a data set, in order, for opening it in another process; one ticket for a file.
+        """Return one ticket per shard of a data set, in order (one for a single file), to open it in another process.
 
         Args:
             keys: Whether tickets may contain credentials; default: workers use a profile or their own credentials.
 
         Raises:
-            UsageError: It was opened from bytes, or tickets would contain credentials.
+            UsageError: The shard was opened from bytes, or its tickets would contain credentials.
             SourceError: The shards cannot be listed.
         """
         from shardcore.shards.tickets import tickets_of
@@ -1036,7 +1040,7 @@ class Shard(ArrayValue, Displayed, ABC):
             keys: Whether credentials may be sent to other machines, over TLS only.
 
         Raises:
-            UsageError: The shards cannot be opened elsewhere.
+            UsageError: Other processes cannot open the shards.
             SourceError: The shards cannot be listed.
             Cancelled: The caller cancelled.
         """
@@ -1072,7 +1076,7 @@ def _stopped_report(shard: Shard, depth: Depth, collected: list[Findings]) -> Re
 
 
 def read_content_range(source: Source, ref: ObjectRef, content: Span, start: int, stop: int, limit: int) -> bytes:
-    """Read bytes `[start, stop)` of an object that is stored uncompressed at `content`; cut at its end.
+    """Read the bytes `[start, stop)` of an object stored uncompressed at `content`; fewer if it ends before `stop`.
 
     Raises:
         LimitExceeded: The range has more than `limit` bytes.
@@ -1093,11 +1097,11 @@ _PURPOSES = {
     SectionRole.LOOKUP: ReadPurpose.LOOKUP,
     SectionRole.METADATA: ReadPurpose.INDEX,
 }
-"""Purpose of reads by section; default: content."""
+"""Purpose of a read by the role of the section that it reads; all other roles are content."""
 
 
 def label_requests(shard: Shard) -> None:
-    """Label the requests of a remote shard by the sections that they read."""
+    """Let the source of a remote shard label each request in the log by the section that it reads."""
     if shard.source is None or shard.source.near or not (sections := shard.sections):
         return
     starts = [section.start for section in sections]
@@ -1106,7 +1110,7 @@ def label_requests(shard: Shard) -> None:
 
 
 def bounded(shard: Shard, ref: ObjectRef, limit: int | None) -> Iterator[bytes]:
-    """Yield the content of an object; LimitExceeded if it declares or has more than `limit` bytes."""
+    """Yield the content of an object; LimitExceeded if it has, or is declared to have, more than `limit` bytes."""
     if limit is not None and ref.size > limit:
         raise LimitExceeded(f"{ref.key} has {plural(ref.size, 'byte')}; the limit is {limit:,}")
     total = 0

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 MOST_ROWS = 1 << 16
-"""Maximum rows of a member held in memory; for more, the caller iterates over the member itself."""
+"""Maximum number of rows in one `RowsFound`; if a member has more, the caller reads the member itself, step by step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class RowsRequest:
 
     Attributes:
         hidden: States of rows that are left out.
-        outer: Whether kinds that are parts of others are left out, unless `kind` names one.
+        outer: Whether objects that are parts of others (`Objects.inner_kinds`) are left out; only without `kind`.
         bare: States of rows that have no content to hash.
-        most: Maximum number of rows held in memory.
-        contents: Whether the caller reads the contents next; whole files can then be fetched.
+        most: Maximum number of rows; if the shard has more, none are returned.
+        contents: Whether the caller reads the contents next; they are then fetched ahead.
         keep: Whether the shard stays open until the caller releases it.
     """
 
@@ -68,7 +68,7 @@ class Digested:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRow:
-    """Row of an object in its own shard; `ref` is None if the object cannot be read."""
+    """Object with the row number that it has in its own shard; `ref` is None if its row cannot be read (`error`)."""
 
     ref: ObjectRef | None
     error: str = ""
@@ -175,7 +175,7 @@ def joined_report(format: str, depth: Depth, reports: Iterable[tuple[str, Report
     """Merge the reports of members; a member that cannot be read becomes a finding.
 
     Raises:
-        SourceError: The source was lost; `partial` is the report of the members verified before.
+        SourceError: The connection was lost; `partial` of the error is the report of the members verified before.
     """
     findings, objects, checked, without, left_out = Findings(), 0, 0, 0, 0
     done, reported = 0, set[Finding]()

@@ -1,4 +1,4 @@
-"""Grid of the chunks stored in a shard: reads in parallel, and locates the stored bytes of elements."""
+"""Grid of the array chunks in a shard: reads chunks in parallel, and locates the stored bytes of an element."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard
 
 THREADS = min(os.cpu_count() or 1, 4)
-"""Threads that read and decompress chunks of local files."""
+"""Number of threads that read and decompress chunks of local files."""
 
 TOGETHER_BYTES = 1 << 20
-"""Bytes of small local chunks that a thread reads together; reading them one by one is slower."""
+"""Maximum bytes of small local chunks that one task of a thread reads; a task per chunk would be slower."""
 
 
 class StoredGrid(ChunkGrid):
@@ -41,7 +41,7 @@ class StoredGrid(ChunkGrid):
         """Return the elements of a cell, shape `(*cell.box.shape, *inner)`.
 
         Raises:
-            ShardError: They cannot be read.
+            ShardError: The elements cannot be read or decoded.
         """
 
     def read_cells(self, cells: Iterable[GridCell]) -> Iterator[tuple[GridCell, Chunk]]:

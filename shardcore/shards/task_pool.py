@@ -55,14 +55,14 @@ _SEQUENCES: dict[str, type[Any]] = {"list": list, "tuple": tuple, "set": frozens
 
 
 def mark_of(work: Callable[..., Any], ticket: ShardTicket, given: tuple[Any, ...]) -> str:
-    """Return an identity of the work on a shard; it depends on the size of the shard, the options and the arguments."""
+    """Return an ID of a call for a shard: a digest of function, shard (with its size), options and arguments."""
     options = {name: value for name, value in ticket.options.items() if name != "remote"}
     facts = [work.__module__, work.__qualname__, ticket.uri, ticket.format, ticket.name, ticket.size, options, given]
     return hashlib.sha256(json.dumps(to_plain(facts, compared=True), sort_keys=True).encode()).hexdigest()
 
 
 class TaskState:
-    """Results by identity of the work, stored in an append-only file. Errors are not stored."""
+    """File of results by the ID of their call (`mark_of`), which a later run reuses. Errors are not stored."""
 
     def __init__(self, path: Path) -> None:
         self._lines: dict[str, Any] = {}
@@ -134,7 +134,7 @@ def from_plain(value: Any) -> Any:
     try:
         return _restored(value)
     except (ValueError, TypeError, KeyError, AttributeError, ImportError, RecursionError, binascii.Error) as error:
-        raise UsageError("the state was written by another version of the program") from error
+        raise UsageError("the state file was written by another version of this program: remove it") from error
 
 
 def _restored(value: Any) -> Any:
@@ -187,7 +187,7 @@ UNKNOWN_WORKERS = 16
 """Assumed number of workers of an executor that does not state it."""
 
 AHEAD = 16
-"""Finished tasks that may wait for an earlier one, per running task, so that a slow shard does not stop the others."""
+"""Maximum number of finished tasks that wait for a slow earlier one, per running task; then no task is started."""
 
 MOST_LOST = 3
 """Maximum number of processes lost in succession without a finished task."""
@@ -264,7 +264,7 @@ class TaskPool:
                 self._executor = self._renewed()
 
     def _check_sendable(self, *parts: Any) -> None:
-        """Raise UsageError for values that cannot be pickled; Dask can also send functions defined in a notebook."""
+        """Raise UsageError for values that cannot be pickled for a process; Dask can send more, and is not checked."""
         if isinstance(self._executor, ProcessPoolExecutor):
             try:
                 pickle.dumps(parts)
@@ -281,9 +281,9 @@ class TaskPool:
         own: Sequence[tuple[Any, ...]] = (),
         only: Callable[[Any], R | None] = lambda own: None,
     ) -> Generator[R | ShardError]:
-        """Run a function on each shard; yield the results in order, or the error of a shard.
+        """Call a function for each shard; yield the results in order, or the error of a shard.
 
-        `own` are additional arguments per shard. `only` returns the result for them if no work is needed, else None.
+        `own` has additional arguments per shard. `only` gets them, and returns the result, or None if a call is needed.
         """
         self._check_sendable(work, given)
         asked = _ShardCalls(shard, work, given, own, [] if self.here else tickets_of(shard, keys=self._keys))
@@ -317,7 +317,7 @@ class TaskPool:
                 self._executor = self._renewed()
 
     def _batches(self, numbers: list[int], sizes: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the numbers of the shards of each task; few if they are large, so that a lost worker costs little."""
+        """Yield the shard numbers of each task: few if the shards are large, so that a lost worker costs little."""
         most, batch, total = max(min(self.batch, len(numbers) // (FEW_TASKS * self.workers)), 1), list[int](), 0
         for number in numbers:
             if batch and (len(batch) >= most or total + sizes[number] > BATCH_BYTES):
@@ -330,7 +330,7 @@ class TaskPool:
 
 
 class _ShardCalls(Generic[R]):
-    """Calls of a function on shards, for an executor; `tickets` is empty if they run in this process."""
+    """Calls of a function for shards, divided into tasks; `tickets` is empty if the tasks run in this process."""
 
     def __init__(
         self,
@@ -394,7 +394,7 @@ class TaskLimits:
     def shared(self, first: int, tickets: list[ShardTicket], left: int) -> list[ShardTicket]:
         """Return the tickets of a task with its share of the limits; BudgetSpent if nothing is left.
 
-        `left` is the number of shards not submitted yet, including these.
+        `left` is the number of shards that are not submitted yet, including those of this task.
         """
         if self._remote is None or not self.limited:
             return tickets
@@ -504,7 +504,6 @@ def usual_processes() -> int:
 
 
 CONNECT = "10s"
-"""Timeout of connecting to a scheduler."""
 
 
 def map_shards(

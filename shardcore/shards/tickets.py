@@ -1,4 +1,4 @@
-"""Tickets: shards of a data set that are opened and processed in any process."""
+"""Tickets: picklable data with which another process opens a shard, and functions that process shards by ticket."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ShardTicket:
-    """Picklable data for opening one shard. Keeps no file open.
+    """Picklable data with which any process can open one shard. A ticket keeps no file open.
 
     Attributes:
         uri: The file, or the folder of the data set.
@@ -58,7 +58,7 @@ class ShardTicket:
 
     @property
     def has_keys(self) -> bool:
-        """True if it contains keys, a login or a signed query."""
+        """True if the ticket contains credentials: an access key, a login or a signed query."""
         texts = [self.uri, *(value for value in self.options.values() if isinstance(value, str))]
         return bool(self.remote and self.remote.access_key) or any(
             is_address(text) and without_secrets(text) != text for text in texts
@@ -66,9 +66,9 @@ class ShardTicket:
 
 
 def check_keys(ticket: ShardTicket) -> None:
-    """Raise UsageError if a ticket contains credentials: clusters keep tasks in memory and logs of other machines."""
+    """Raise UsageError if a ticket contains credentials: a cluster may store tasks in logs of other machines."""
     if ticket.has_keys:
-        raise UsageError("credentials are not sent to workers: name a profile that exists there, or none to use theirs")
+        raise UsageError("credentials are not sent to workers: give a profile that the workers have, or no credentials")
 
 
 def folder_address(folder: str, opened_at: str) -> str:
@@ -79,7 +79,7 @@ def folder_address(folder: str, opened_at: str) -> str:
 
 
 def as_named(error: ShardError, where: str) -> ShardError:
-    """Return an error whose message has the path that the caller gave instead of the absolute path."""
+    """Replace the absolute path in the message of an error by the path that the caller gave; return the error."""
     error.message = error.message.replace(absolute(where), where)
     error.args = (error.message, *error.args[1:])
     return error
@@ -166,10 +166,10 @@ def open_ticket(ticket: ShardTicket, *, tape: RequestLog | None = None) -> Shard
 
     Args:
         ticket: The ticket.
-        tape: The request log.
+        tape: Log to which requests are added.
 
     Raises:
-        ShardError: It cannot be opened.
+        ShardError: The shard cannot be opened.
     """
     found = open_ticket_set(ticket, tape)
     if not isinstance(found, DataSet) or not ticket.name:
@@ -208,7 +208,7 @@ class TaskResult(Generic[R]):
 
 
 def run_tickets(work: Work[R], tickets: Sequence[ShardTicket], given: Sequence[tuple[Any, ...]]) -> TaskResult[R]:
-    """Run a function on each shard, one after the other: the body of a task. `given` has the arguments per shard."""
+    """Call a function for each shard, one after the other, as one task. `given` has the arguments for each shard."""
     from shardcore.sources.remote.request_log import RequestLog
 
     tape, results = RequestLog(), list[R | ShardError]()

@@ -1,4 +1,4 @@
-"""Trace of a lookup: a record of its steps and of the values and figures that they show."""
+"""Trace of a lookup: its steps, with the values and figures that each step displays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Fields of a record that a step reads; `relative` if offsets are not counted from the beginning of the file."""
+    """Fields of a record that a step reads; `relative`: offsets in it are not counted from the start of the file."""
 
     record: Record
     start: int
@@ -91,14 +91,14 @@ DAMAGED = "damaged"
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """Meaning of a value, with its unit (`byte` for an offset); `relative` if not counted from the file start."""
+    """Meaning and unit of a value (`byte`: an offset; `relative`: it is not counted from the start of the file)."""
 
     text: str
     unit: str = ""
     relative: bool = False
 
     def with_unit(self, text: str, value: object) -> str:
-        """Return the text of a value with its unit, singular or plural: `1 byte`, `2 bytes`, `byte 4625`."""
+        """Return the text of a value with its unit, singular or plural (`1 slot`, `2 slots`); an offset is in hex."""
         if self.unit == "byte":
             return f"{value:#x}" if isinstance(value, int) and value >= 0 else text
         one = f"{self.unit[:-3]}y" if self.unit.endswith("ies") else self.unit.removesuffix("s")
@@ -120,16 +120,16 @@ class Step(Displayed):
     Attributes:
         title: A few words.
         text: One sentence: the action and its result.
-        spans: Bytes that are read, in numbered order; none for a step that only computes.
+        spans: Bytes that the step reads, in the order in which they are numbered; none for a step that only computes.
         values: Results of the step, by name.
-        requests: Ranges read for it; 0 if everything was cached.
+        requests: Number of byte ranges read; 0 if all bytes were cached.
         bytes: Bytes in those ranges.
         why: One sentence: the reason of the step.
-        inputs: Bytes of earlier steps from which this one computes.
+        inputs: Bytes that earlier steps read, and from which this step computes.
         meanings: Meanings of the values by name, if the format explains them.
         shown: Additional figures of the drawing.
         at: Locations where values are stored, by name.
-        fact: Result of the lookup that the step describes, for the drawing, and the name of the format.
+        fact: Name of the format, and the result of the lookup that the step describes; both for the drawing.
         draw: Creates the drawing; None until the lookup has ended.
     """
 
@@ -190,7 +190,7 @@ class Step(Displayed):
 
 @dataclass(frozen=True, slots=True)
 class Trace(Displayed):
-    """A complete lookup.
+    """Record of a complete lookup: its steps and its outcome.
 
     Attributes:
         key: The requested key, in the text form of the format.
@@ -249,7 +249,7 @@ class LookupRecorder:
         self.described = ""
 
     def meter(self, source: Source) -> MeteredSource:
-        """Return a source whose reads are counted as the cost of the step."""
+        """Wrap a source, so that reads of it are counted as the cost of the step that is recorded next."""
         if isinstance(source, MeteredSource) and self._meters.get(id(source.base)) is source:
             return source
         return self._meters.setdefault(id(source), MeteredSource(source))
@@ -268,7 +268,7 @@ class LookupRecorder:
         meanings: Mapping[str, Meaning] = NO_MEANINGS,
         **values: Any,
     ) -> None:
-        """Record one step; its cost are all reads since the previous step.
+        """Record one step; its cost is the number of requests and bytes read since the previous step.
 
         `draw` replaces the default drawing; it must not read. See `Step`.
         """
@@ -298,9 +298,9 @@ class LookupRecorder:
         self._requests_before, self._bytes_before = requests, size
 
     def follow(self, walk: Iterator[Any], format: str) -> ObjectRef:
-        """Return the object that a lookup finds. If recording, add the steps for each result that `walk` yields.
+        """Run a lookup, and return its object. If recording, add the steps for each result that `walk` yields.
 
-        Results after the object, such as its content, are only for a trace: other lookups end at the object.
+        Results after the object, such as its content, are for traces: without recording, the object ends the lookup.
         """
         found = None
         for fact in walk:
@@ -313,7 +313,7 @@ class LookupRecorder:
         return found
 
     def record(self, fact: Any, format: str) -> None:
-        """If recording, add the steps of a format for one result of a lookup; the first step has the cost."""
+        """If recording, add the steps that describe one result of a lookup; the first one has the cost of the reads."""
         if not self.recording:
             return
         if isinstance(fact, Elsewhere):
@@ -338,7 +338,7 @@ class LookupRecorder:
     def place(self, first: int, member: str, *, said: bool = False) -> None:
         """Convert the steps from index `first` on, recorded by a member, to steps of the data set.
 
-        With `said`, the text of the first step contains the member; used if several members are searched.
+        With `said`, the text of the first one begins with the name of the member; for a search in several members.
         """
         steps = [placed_step(step, member) for step in self.steps[first:]]
         if said and steps and not steps[0].text.startswith(member):
@@ -391,12 +391,12 @@ def placed_step(step: Step, member: str) -> Step:
 
 
 Get = str | Callable[[Any], Any]
-"""Path from a fact to a value (`placed.slot`, `positions[0]`), or a function of the fact."""
+"""Path of attributes from a lookup result to a value (`placed.slot`, `positions[0]`), or a function that returns it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of a step: its meaning, its unit (`byte` for an offset), and the bytes where it is stored."""
+    """Template of a value of a step: its meaning, its unit (`byte`: an offset), and `at`, the location of its bytes."""
 
     name: str
     get: Get
@@ -408,15 +408,15 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One step that describes a result of a lookup (a fact).
+    """Template of one step, which is filled from a result of a lookup (the fact).
 
     In `title` and `text`, `{name}` is one of `words`, a value, or a path from the fact; `{slots:slot}` is a number with
-    its noun.
+    its noun, such as `3 slots`.
 
     Attributes:
         spans: The bytes that the step reads: a span, or several.
-        inputs: Bytes of earlier steps that it computes with.
-        only: Facts for which the step is shown; default: all.
+        inputs: Bytes that earlier steps read, and from which this step computes.
+        only: Returns whether the step is added for a fact; default: for all of the type.
     """
 
     title: str
@@ -430,7 +430,7 @@ class Row:
 
 
 Rows = Mapping[type, tuple[Row, ...]]
-"""Steps of a format, `STEPS` of its `trace_steps`, by type of lookup result (fact)."""
+"""Templates of steps by type of lookup result (fact); each format declares them as `STEPS` in its `trace_steps`."""
 
 
 def rows_of(fact: Any, format: str) -> Iterator[Row]:
@@ -453,7 +453,7 @@ def spans_of(found: Span | Iterable[Span]) -> Sequence[Span]:
 
 
 class Sentence(Formatter):
-    """Fills the sentences of one row from one fact."""
+    """Formatter that fills the texts of a `Row` with values of a lookup result."""
 
     def __init__(self, row: Row, fact: Any) -> None:
         self._fact = fact

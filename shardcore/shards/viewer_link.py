@@ -1,4 +1,4 @@
-"""Neuroglancer links: the layers with precomputed sources in the state after `#!`."""
+"""Parsing of Neuroglancer links: the layers with precomputed sources in the JSON state after `#!`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shardcore.model.text import visible
 from shardcore.sources.remote.address import parse_address
 
 LIMITS = JsonLimits(size=4 << 20, digits=FREE.digits)
-"""Limits of a parsed state; browsers accept links of 2 MB."""
+"""Limits for parsing the state of a link; browsers accept links of 2 MB."""
 
 _STRING = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
 _PRECOMPUTED = ("precomputed://", "|neuroglancer-precomputed:")

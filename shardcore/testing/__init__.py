@@ -1,4 +1,4 @@
-"""Contract tests for sources, formats and writers; sources that count or fail; truncated and mutated files.
+"""Contract tests (tests that every implementation must pass) for sources, formats and writers, and helpers for them.
 
 Tests of a format derive from `ShardContract`, define their samples, and add tests that are specific to the format.
 """

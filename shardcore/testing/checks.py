@@ -1,4 +1,4 @@
-"""Assertions about opened shards."""
+"""Assertions about opened shards for the contract tests, and the choice of cases in a quick and a full run."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ T = TypeVar("T")
 AnyShard = TypeVar("AnyShard", bound=Shard)
 
 FULL = os.environ.get("SHARDSCOPE_FULL") == "1"
-"""True if matrices run completely. The environment is read only here."""
+"""True in a full run, which tests all cases instead of samples. The environment is read only here."""
 
 
 def sampled(items: Sequence[T], at_most: int, *, keep: Iterable[T] = (), full: bool | None = None) -> list[T]:
     """Return at most `at_most` items in order: the first, the last and random ones. All of them in a full run.
 
     Args:
-        items: The whole matrix.
+        items: All cases.
         at_most: Number of items in a quick run, in addition to `keep`.
         keep: Items that are always included.
         full: Overrides `FULL`.
@@ -58,14 +58,13 @@ OFFSETS = rounds(300, 60)
 """Number of offsets passed to `explain`, in addition to the same number of run starts."""
 
 DECODED = rounds(8, 4)
-"""Number of decoded sources that are also tested."""
+"""Number of sources of decoded bytes that `check_explained` tests, in addition to the file."""
 
 SEEDED = 500
-"""Number of offsets tested in larger files, in addition to node edges."""
+"""Number of random offsets tested in larger files, in addition to the edges of nodes."""
 
 
 def indexed(shard: AnyShard) -> AnyShard:
-    """Return a shard after `load_index`."""
     shard.load_index()
     return shard
 
@@ -83,10 +82,10 @@ def check_tiling(shard: Shard) -> None:
 
 
 FIELDS_BYTES = 1024
-"""Length of a range whose fields are compared with `explain`."""
+"""Size in bytes of a range whose fields are compared with `explain`."""
 
 FIELDS_COMPARED = rounds(80, 12)
-"""Number of fields compared per range."""
+"""Number of fields per range that are compared with `explain`."""
 
 
 def check_explained(shard: Shard, source: str = "", *, complete: bool = True) -> None:
@@ -210,7 +209,7 @@ def check_mapping(shard: Shard, keys: Sequence[str], absent: Sequence[str]) -> N
 
 
 def check_contents(shard: Shard, rows: Sequence[int]) -> None:
-    """Assert that contents read together equal those read one by one, errors included."""
+    """Assert that `contents` of rows returns the same bytes and errors as `read` of each row."""
 
     def alone(row: int) -> bytes | str:
         try:
@@ -223,13 +222,13 @@ def check_contents(shard: Shard, rows: Sequence[int]) -> None:
 
 
 LONGEST_WHY = 130
-"""Maximum characters of the reason of a step."""
+"""Maximum number of characters in the reason (`why`) of a step."""
 
 
 def check_steps(shard: Shard, trace: Trace, alone: Sequence[str]) -> None:
     """Assert that each step has a reason, meanings of its values, and inputs if it reads no bytes.
 
-    A format of a test needs neither reasons nor meanings.
+    Formats that exist only in tests are not checked.
 
     Args:
         shard: The shard.
@@ -252,14 +251,14 @@ def check_steps(shard: Shard, trace: Trace, alone: Sequence[str]) -> None:
 
 
 def live_keys(shard: Shard) -> list[str]:
-    """Return the distinct keys of all readable rows."""
+    """Return the distinct keys of all rows that are not unused, deleted, tombstoned or damaged."""
     columns = shard.objects[:]
     good = np.flatnonzero(np.isin(columns.state, [State.LIVE, State.EXTERNAL]))
     return list(dict.fromkeys(key for key in shard.objects.key_texts(good) if key is not None))
 
 
 def places(shard: Shard, size: int, source: str = "") -> list[int]:
-    """Return offsets to test: all offsets of a small file; else those around every edge of a node, and random ones."""
+    """Return offsets to test: all of a small file; of a larger file, those around edges of nodes, and random ones."""
     if size <= SMALL:
         return list(range(size + 1))
     edges: set[int] = set()
@@ -286,11 +285,11 @@ def walk(node: Node, limit: int = 2000) -> Iterator[Node]:
 
 
 def check_lost_connection(opened: Callable[[LossyConnection], Shard], count: int) -> None:
-    """Assert that a lost connection ends verification with an error, whenever it is lost, and is not a finding.
+    """Assert that a connection lost at any point ends verification with an error, and does not add findings.
 
     Args:
         opened: Opens a shard through a given connection.
-        count: Number of points of failure that are tested.
+        count: Number of points at which the connection is lost.
     """
     whole = LossyConnection()
     with opened(whole) as shard:

@@ -1,4 +1,4 @@
-"""Contract tests for data sets."""
+"""Contract tests for data sets: tests that the data sets of every format must pass."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shardcore.testing.shard_contract import CommonContract, check_promise, muta
 from shardcore.testing.sources import CountingFolder, LossyFolder
 
 MOST_DAMAGED = 300_000
-"""Maximum size of a file that is damaged."""
+"""Maximum size in bytes of a file that tests damage."""
 DESCRIPTORS = Path("/proc/self/fd")
 
 
@@ -32,7 +32,7 @@ class DataSetContract(CommonContract):
 
     Attributes:
         listed: Whether opening reads all rows.
-        promises: Number of damaged copies whose contents are read.
+        promises: Number of damaged copies per sample that `check_promise` tests.
         quick_promises: The same in a quick run.
     """
 
@@ -49,7 +49,6 @@ class DataSetContract(CommonContract):
         return found
 
     def test_objects_are_the_same_before_and_after_the_index(self, sample: Path) -> None:
-        """Length, slices and keys are the same before and after `load_index`."""
         with indexed(self.opened(sample)) as late:
             count, keys = len(late.objects), late.objects.keys[:]
             starts = late.objects[:].start.tolist()
@@ -118,7 +117,7 @@ class DataSetContract(CommonContract):
                 assert found.read(ref) == found.read(late)
 
     def test_all_spans_are_those_of_the_data_set(self, sample: Path) -> None:
-        """The data set can resolve the spans of objects, steps, findings, trees, paths and runs, and they agree."""
+        """The data set has the bytes of all spans of objects, steps and findings; paths and runs agree with them."""
         with indexed(self.opened(sample)) as found:
             for key in live_keys(found)[: self.most_keys]:
                 trace = found.trace(key)
@@ -132,7 +131,7 @@ class DataSetContract(CommonContract):
                     _check_span(found, finding.span)
 
     def test_a_lost_line_is_no_damage(self, sample: Path) -> None:
-        """A connection lost at any point ends verification with that error, and a partial report."""
+        """A connection lost at any point ends verification with the connection error, which has a partial report."""
         for jobs in (1, 4):
             check_lost_connection(
                 lambda line: self.opened(LossyFolder(LocalFolder(sample), line), jobs=jobs),  # noqa: B023
@@ -140,7 +139,7 @@ class DataSetContract(CommonContract):
             )
 
     def test_members_are_parts_of_the_tree(self, sample: Path) -> None:
-        """The tree of a member is below its node; its sources begin with the member, or are files beside it."""
+        """The tree of a member is below its node in the tree of the data set, and each span in it names a file."""
         with indexed(self.opened(sample)) as found:
             for member in found.members[:5]:
                 source = str(SourceName(member.name))
@@ -153,7 +152,7 @@ class DataSetContract(CommonContract):
                 assert path[1].span == node.span
 
     def test_no_member_keeps_a_descriptor(self, sample: Path, tmp_path: Path) -> None:
-        """No file descriptor stays open, however many members are open, even damaged ones."""
+        """Open members keep no file descriptor open, not even damaged ones."""
         if not DESCRIPTORS.exists():
             pytest.skip("no /proc here")
         copy = shutil.copytree(sample, tmp_path / "copy")

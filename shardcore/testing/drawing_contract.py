@@ -1,4 +1,4 @@
-"""Contract tests for the drawings of a format."""
+"""Contract tests for drawings and for the format reference: tests that those of every format must pass."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _TABLE = re.compile(r"(<!-- layout: (?P<name>[^>]+?) -->\n).*?(<!-- end of layou
 
 
 def filled(page: str, layouts: Mapping[str, Record | Columns]) -> str:
-    """Return a page, with the tables of its layouts between `<!-- layout: NAME -->` and `<!-- end of layout -->`.
+    """Fill a page: insert the table of a layout between `<!-- layout: NAME -->` and `<!-- end of layout -->`.
 
-    Between `<!-- differences -->` and `<!-- end of differences -->` it lists fields where specification and practice
-    differ.
+    Between `<!-- differences -->` and `<!-- end of differences -->`, a table of the fields is inserted in which
+    specification and real files differ.
 
     Raises:
         KeyError: The page names a layout that does not exist.
@@ -46,12 +46,12 @@ def filled(page: str, layouts: Mapping[str, Record | Columns]) -> str:
 
 
 class PageContract:
-    """Contract tests for a page; derive from it, and define page and layouts.
+    """Contract tests for the format reference, a Markdown page; derive from it, and define page and layouts.
 
     With `UPDATE_PAGES=1` in the environment, the tables are rewritten instead of compared.
 
     Attributes:
-        page: The page.
+        page: Path of the page.
         layouts: Layouts of the format, by the names on the page.
     """
 
@@ -79,7 +79,7 @@ WIDTHS = (320, 560, 900, 1600)
 """Widths in pixels at which drawings are tested."""
 
 WIDE = 48.0
-"""Minimum width in pixels of an item that must have a text."""
+"""Width in pixels from which on an item must have a text."""
 
 SILENT = (Tone.EMPTY, Tone.DEAD, Tone.FAINT)
 """Tones of items that need no text."""
@@ -168,11 +168,11 @@ class DrawingContract(SampleContract):
     most_keys: ClassVar[int] = 2
 
     def keys(self, shard: Shard) -> list[str]:
-        """Return the keys to look up, both existing and absent ones."""
+        """Return keys whose lookups are drawn: some of objects, and absent ones."""
         return [*live_keys(shard)[: self.most_keys], *self.absent]
 
     def with_drawings(self, sample: Path) -> Iterator[tuple[Shard, Trace | None, tuple[Sketch, ...]]]:
-        """Yield a sample with its drawings: those of the file, and those of some lookups."""
+        """Yield shard, trace and drawings: first of the file (without trace), then of some lookups."""
         with indexed(self.opened(sample)) as shard:
             yield shard, None, shard.sketches()
             for key in self.keys(shard):
@@ -180,7 +180,7 @@ class DrawingContract(SampleContract):
                 yield shard, trace, shard.sketches(trace)
 
     def test_every_rectangle_is_in_the_tree(self, sample: Path) -> None:
-        """Each item of each drawing begins and ends where nodes do, or is a part of one node."""
+        """Each item of each drawing begins and ends at edges of nodes, or is inside a single node."""
         for shard, trace, sketches in self.with_drawings(sample):
             steps = trace.steps if trace is not None else ()
             drawn = [step.drawing for step in steps if step.drawing is not None]
@@ -220,7 +220,6 @@ class DrawingContract(SampleContract):
                 assert set(self.names) <= set(names)
 
     def test_listing_drawings_reads_nothing(self, sample: Path) -> None:
-        """Listing the drawings reads no byte."""
         if sample.is_dir():
             pytest.skip("a folder has no bytes that could be counted")
         source = CountingSource(sample.read_bytes(), sample.name, folder=shardcore.LocalFolder(sample.parent))

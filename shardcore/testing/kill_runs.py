@@ -1,8 +1,8 @@
-"""Runs that are killed at any moment, to test the files that remain.
+"""Killing a run (such as writing a shard) at many moments, to test the files that remain.
 
 A run is repeated in forks of a helper process; each fork kills itself (like `kill -9`) after a number of function
-calls. The numbers are spread over the run, half of them over its end, when files are renamed. So every moment can be
-tested, independent of time and chance.
+calls. Half of the numbers are spread over the whole run, the others over its end, when files are renamed. Moments are
+counted in calls, so tests do not depend on time or chance.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def count_of(moments: int) -> int:
 
 
 def class_location(cls: type) -> str:
-    """Return the module path and the name of a test class, so that another process can import it."""
+    """Return `PATH::NAME` of a test class, so that another process can import it with `loaded`."""
     return f"{inspect.getfile(cls)}::{cls.__name__}"
 
 
@@ -47,7 +47,7 @@ def loaded(place: str) -> Any:
 
 
 def bytes_of(target: Path) -> dict[str, bytes]:
-    """Return all files below a target, by relative name; if the target is a file, its name is empty."""
+    """Return the bytes of all files below a target, by relative name; the name is empty if the target is a file."""
     if target.is_dir():
         files = sorted(path for path in target.rglob("*") if path.is_file())
         return {path.relative_to(target).as_posix(): path.read_bytes() for path in files}
@@ -55,18 +55,17 @@ def bytes_of(target: Path) -> dict[str, bytes]:
 
 
 def seen(files: dict[str, bytes]) -> str:
-    """Return a text for the state of the files, as in the results of `at_moments`."""
+    """Return a digest of the names and bytes of files; `at_moments` returns such digests."""
     return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
 
 
 def at_moments(cls: type, method: str, target: Path, moments: int) -> list[str]:
     """Run a method of a test class with `target` repeatedly, and kill each run at a different moment.
 
-    If the class has methods `prepared` and `judged`, they are called with the target before and after each run, and the
-    result of `judged` is returned. Otherwise only the target is removed before each run.
+    If the class has a method `prepared`, it is called with the target before each run; otherwise the target is removed.
 
     Returns:
-        One text per run: the files that remain, as `seen` lists them.
+        One text per run: the result of `judged(target)` if the class has this method, else `seen` of the files left.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     code = "from shardcore.testing.kill_runs import _main; _main()"

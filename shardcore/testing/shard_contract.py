@@ -1,4 +1,4 @@
-"""Contract tests for opened shards."""
+"""Contract tests for opened shards: tests that the files of every format must pass, also truncated or mutated."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def exercise(opener: Callable[..., Shard], *, thorough: bool = True) -> str:
 
     Args:
         opener: Opens it; called with and without `partial=True`.
-        thorough: Whether every verification depth is run instead of only the deepest.
+        thorough: Whether all depths of verification are run, instead of only `content`.
 
     Returns:
         `refused` if it cannot be opened at all, `partial` if only a part can be shown, else `opened`.
@@ -177,7 +177,7 @@ def _actions(shard: Shard, thorough: bool) -> Iterator[Callable[[], object]]:
 
 
 class SampleContract:
-    """Base of contract tests with a `sample` argument.
+    """Base class of contract tests; a test with an argument `sample` runs once per sample file or folder.
 
     Attributes:
         samples: Well-formed files or folders of the format.
@@ -196,7 +196,7 @@ class SampleContract:
         return shardcore.open(where, **options)
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Parametrize tests with a `sample` argument; a quick run uses some samples."""
+        """Parametrize tests that have an argument `sample`; a quick run uses only some samples."""
         if "sample" in metafunc.fixturenames:
             taken = sampled(self.samples, self.quick_samples)
             metafunc.parametrize("sample", taken, ids=lambda path: "-".join(path.parts[-2:]))
@@ -206,7 +206,7 @@ class CommonContract(SampleContract):
     """Contract tests for both files and data sets.
 
     Attributes:
-        alone: Titles of steps that compute only from the key or from options.
+        alone: Titles of lookup steps that compute only from the key or from options, and so need no inputs.
     """
 
     alone: ClassVar[Sequence[str]] = ()
@@ -243,13 +243,13 @@ class ShardContract(CommonContract):
     """Contract tests for opened files; derive from it, and define the samples.
 
     Attributes:
-        open_ranges: Maximum ranges read by opening.
-        find_ranges: Maximum ranges read by finding one key after that.
+        open_ranges: Maximum number of ranges that opening reads.
+        find_ranges: Maximum number of ranges that finding one key reads after that.
         mutations: Number of random mutations per sample; `python -m tests.fuzz` tests more.
         quick_mutations: The same in a quick run.
         cuts: Number of truncations per sample, in addition to those at the edges of sections.
         quick_cuts: The same in a quick run.
-        promises: Number of damaged copies whose contents are read.
+        promises: Number of damaged copies per sample that `check_promise` tests.
         quick_promises: The same in a quick run.
     """
 
@@ -263,14 +263,14 @@ class ShardContract(CommonContract):
     quick_promises: ClassVar[int] = 10
 
     def counting(self, sample: Path) -> CountingSource:
-        """Return a sample as a counting source that also finds the files beside it."""
+        """Return a sample as a source that records its reads; the files beside it can be opened, too."""
         return CountingSource(sample.read_bytes(), sample.name, folder=shardcore.LocalFolder(sample.parent))
 
     def damaged(self, data: bytes, sample: Path) -> Source:
         return BytesSource(data, sample.name, folder=shardcore.LocalFolder(sample.parent))
 
     def first_keys(self, sample: Path, count: int) -> list[str]:
-        """Return some keys of a sample; opens it separately, so that these reads are not counted."""
+        """Return the first keys of a sample, which is opened again for this, so that these reads are not counted."""
         with indexed(self.opened(sample)) as shard:
             return live_keys(shard)[:count]
 
@@ -280,7 +280,7 @@ class ShardContract(CommonContract):
             check_tiling(shard)
 
     def test_byte_shares_add_up_to_the_file_size(self, sample: Path) -> None:
-        """The byte shares add up to the file size, before and after `load_index`; loads count every row."""
+        """The byte shares add up to the file size before and after `load_index`; `loads` refer to existing rows."""
         with self.opened(sample) as shard:
             assert shard.source is not None
             for _ in range(2):
@@ -388,7 +388,7 @@ class ShardContract(CommonContract):
                 shard.verify(Depth.CONTENT, stop)
 
     def test_a_lost_line_is_no_damage(self, sample: Path) -> None:
-        """A connection lost at any point ends verification with that error, and a partial report."""
+        """A connection lost at any point ends verification with the connection error, which has a partial report."""
         base = self.counting(sample)
         check_lost_connection(lambda line: self.opened(LossySource(base, line)), rounds(20, 4))
 

@@ -1,4 +1,4 @@
-"""Sources for tests: they count reads, fail, or need no storage."""
+"""Contract tests for sources, and sources for tests that count reads, fail, or need no storage."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ class SourceContract:
             assert source.size == len(self.data)
 
     def test_read_gives_exactly_the_range(self, tmp_path: Path) -> None:
-        """Reading returns exactly the requested range, even an empty one."""
         with self.opened(tmp_path) as source:
             for start, stop in [(0, 0), (0, 1), (5, 300), (0, len(self.data)), (len(self.data), len(self.data))]:
                 assert source.read(start, stop) == self.data[start:stop]
@@ -45,7 +44,6 @@ class SourceContract:
         assert caught.value.span is not None
 
     def test_backward_ranges_are_refused(self, tmp_path: Path) -> None:
-        """A range that ends before it starts is a usage error."""
         with self.opened(tmp_path) as source, pytest.raises(UsageError):
             source.read(5, 4)
 
@@ -56,7 +54,6 @@ class SourceContract:
             assert source.read_last(len(self.data) * 2) == self.data
 
     def test_read_first(self, tmp_path: Path) -> None:
-        """`read_first` returns the beginning, or everything if the source is shorter."""
         with self.opened(tmp_path) as source:
             assert source.read_first(10) == self.data[:10]
             assert source.read_first(0) == b""
@@ -85,7 +82,6 @@ class SourceContract:
             assert source.read_many(ranges) == [self.data[a:b] for a, b in ranges]
 
     def test_threads_do_not_disturb_each_other(self, tmp_path: Path) -> None:
-        """Concurrent reads return the right bytes."""
         ranges = [(n * 7 % 9000, n * 7 % 9000 + n) for n in range(400)]
         with self.opened(tmp_path) as source, ThreadPoolExecutor(8) as pool:
             assert list(pool.map(lambda r: source.read(*r), ranges)) == [self.data[a:b] for a, b in ranges]
@@ -189,7 +185,7 @@ class MemoryFolder(Folder):
 
 
 class FailingSource(BytesSource):
-    """Source whose first few reads succeed and all others fail, like a broken connection."""
+    """Source whose first `after` reads succeed, while all later ones fail, like those over a broken connection."""
 
     def __init__(self, data: bytes, after: int = 0) -> None:
         super().__init__(data, "failing")
@@ -203,7 +199,7 @@ class FailingSource(BytesSource):
 
 
 class LossyConnection:
-    """Connection to a server that is lost after `left` requests; None: never lost."""
+    """Simulated connection to a server that is lost after `left` requests; None: it is never lost."""
 
     def __init__(self, left: int | None = None) -> None:
         self.left = left
@@ -219,7 +215,7 @@ class LossyConnection:
 
 
 class LossySource(_Watched):
-    """Source read through a `LossyConnection`, as are the files beside it."""
+    """Source that sends a request over a `LossyConnection` before each read, also in the files beside it."""
 
     def __init__(self, base: Source, line: LossyConnection) -> None:
         folder = None if base.folder is None else LossyFolder(base.folder, line)
@@ -227,8 +223,6 @@ class LossySource(_Watched):
 
 
 class LossyFolder(Folder):
-    """Folder read through a `LossyConnection`."""
-
     def __init__(self, base: Folder, line: LossyConnection) -> None:
         self.base, self.line = base, line
         self.name, self.uri = base.name, base.uri

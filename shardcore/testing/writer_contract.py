@@ -1,4 +1,4 @@
-"""Contract tests for writers."""
+"""Contract tests for writers: tests that the writer of every format must pass."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ class WriterContract:
         return folder / (name + self.suffix.rstrip("/"))
 
     def read(self, shard: Shard, row: int, key: str) -> bytes:
-        """Return the content of the object that was added as number `row`; `add` returned its key."""
+        """Return the content of object number `row`, for which `add` returned `key`."""
         return shard.read(shard.find(key))
 
     def fill(self, writer: Writer, given: Callable[[int, bytes], Any] = lambda _, data: data) -> list[str]:
-        """Add all objects, each as `given` makes of its number and content; return their keys."""
+        """Add all objects, and return their keys. `given(number, content)` returns the data that is passed to `add`."""
         return [writer.add(key, given(row, data), **self.facts(row)) for row, (key, data) in enumerate(self.objects())]
 
     def written(self, target: Path | None) -> Plan:
-        """Write the objects; return the plan that the writer had before `finish`."""
+        """Write the objects; return the plan of the writer after the last object was added."""
         with self.created(target) as writer:
             self.fill(writer)
             return writer.plan()
@@ -94,7 +94,7 @@ class WriterContract:
         assert writes.file if not self.suffix.endswith("/") else writes.folder
 
     def test_what_was_written_is_read_back(self, tmp_path: Path) -> None:
-        """Every object has the key that `add` returned, and verification finds nothing."""
+        """Every object is found by the key that `add` returned, and verification has no findings."""
         target = self.target(tmp_path)
         with self.created(target) as writer:
             keys = self.fill(writer)
@@ -114,7 +114,7 @@ class WriterContract:
         assert plans[0] == plans[1]
 
     def test_the_plan_is_what_gets_written(self, tmp_path: Path) -> None:
-        """Name, sections, sizes and objects of the plan are those of the written files, also if it only plans."""
+        """A plan, also without a target, has the names, sections, sizes and objects of the written files."""
         target = self.target(tmp_path)
         with self.created(target) as writer:
             self.fill(writer)
@@ -129,7 +129,7 @@ class WriterContract:
         self.check_plan(plan, root, writer)
 
     def check_plan(self, plan: Plan, root: Path, writer: Writer) -> None:
-        """Check that planned files that are shards get the planned contents."""
+        """Assert that each written file with objects has the planned sections, size and objects."""
         for file in plan.files:
             if not len(file.objects):
                 continue
@@ -164,7 +164,7 @@ class WriterContract:
         assert _names(tmp_path) == []
 
     def test_equal_input_gives_equal_bytes(self, tmp_path: Path) -> None:
-        """Output is the same for objects added one by one or many at once, as bytes or streams."""
+        """The written bytes are the same for objects added one by one or many at once, as bytes or streams."""
         contents: list[dict[str, bytes]] = []
         for name, fill in (("a", self.fill), ("b", self.fill), ("c", self._fill_streams)):
             with self.created(self.target(tmp_path, name)) as writer:

@@ -1,1 +1,1 @@
-"""Writing of shards: planning, and files that get their final names when they are complete."""
+"""Writing and editing shards: plans, inputs, manifests, temporary files, and edits in place with undo."""

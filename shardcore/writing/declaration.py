@@ -15,43 +15,43 @@ if TYPE_CHECKING:
 
 
 class KeyRule(Enum):
-    """Default rule for the key of an input."""
+    """Default rule by which an input file gets its key."""
 
     CONTENT = "from the content"
     """The writer computes the key: `add(None, data)`."""
-    PATH = "the path below the folder that was given, with /; else the name of the file"
+    PATH = "the path of the file relative to the input folder, with /; for a single file, its name"
     OWN = "a rule of the format"
     """Computed by `Writes.own_key` from the file name."""
     NONE = "none"
-    """The format has no keys; those of a manifest are copied to the result manifest."""
+    """The format has no keys. If a manifest gives keys, they are copied to the result manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """Declaration of writing for a format; its options and metadata (facts) are in `Format.options`, by purpose.
+    """Declaration of how a format is written. Its options, and the metadata that it stores, are in `Format.options`.
 
     Attributes:
         create: Creates a writer: `create(output, **options)`, after the options were checked.
         purpose: One sentence: the use of the format.
-        cannot: One sentence: its limitation.
+        cannot: One sentence: the main limitation of the format.
         keys: Rule for the keys of inputs.
         key_form: Form of a key in words: `64 hex digits`; empty if there are no keys.
         check_key: Returns the normal form of a key given as text, or raises UsageError. Default: any text is a key.
-        own_key: Returns the key for a file name, with `KeyRule.OWN`, or raises UsageError.
+        own_key: Returns the key for a file name, or raises UsageError; only with `KeyRule.OWN`.
         check_count: Raises UsageError if a number of objects does not fit one file, given the options for writing.
         parts: Names of further contents of an object: `fragments`.
         file: Whether the target may be a file.
         folder: Whether the target may be a folder.
-        members: Patterns of the names of shards in such a folder, in sub-folders with `/`, at any depth with `**/`.
-            With `force`, matching files that are not rewritten are removed.
+        members: Patterns of the file names of shards in a target folder: with `/` in sub-folders, with `**/` at any
+            depth. With `force`, matching files that are not written again are removed.
         gather: Converts inputs to objects by a rule of the format: `gather(paths, options, left_out)`.
-        single: Whether a file holds one content, so that several inputs need a folder.
+        single: Whether a file stores only one content; for several inputs, the target must be a folder.
         converted: Rule for keys of another format that do not fit: `sha256`, `number`; empty if all fit.
         checksum: Returns the checksum or digest of every content for given options; default: none.
         settings: Options that a conversion copies from the settings of its source (see `Shard.settings`). They also
             come from result manifests, so none may contain a path.
-        inherited: Returns such options, given the settings, the options, whether the target is a folder, and whether
-            keys change.
+        inherited: Returns further options for a conversion. Arguments: the settings of its source, the given options,
+            whether the target is a folder, and whether keys change.
         uncompressed: Options for writing that store contents uncompressed.
     """
 
@@ -101,13 +101,13 @@ class EditSubject(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """Kind of edit.
+    """Kind of edit, such as delete or append, with its texts for menus and help.
 
     Attributes:
         name: Name of the command, also in `Format.edits`.
         title: Label in menus.
         takes: Kind of input: keys, files, a target, or nothing.
-        beside: Whether it changes only a sidecar: it then needs no journal, and applies to the members of a data set.
+        beside: Whether the edit changes only a sidecar; it then needs no journal, and is possible in a data set.
         back: Label of the edit that reverts it; empty if the journal reverts it.
     """
 

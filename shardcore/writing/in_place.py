@@ -1,4 +1,4 @@
-"""Edits of a file in place. All changes are computed, and can be displayed, before a byte is written.
+"""Edits of a file in place: its changes (computed before a byte is written), locks against others, and audit log.
 
 The lock against concurrent edits is an `flock` of the edited file itself: edits in place keep its inode, and a killed
 process leaves no lock behind. For a sidecar, which is replaced, the shard is locked. File systems without locks allow
@@ -34,7 +34,7 @@ from shardcore.writing.temporary_names import inode_of, is_left_over, stem_of, s
 # --- locks ---
 
 WAIT = 5.0
-"""Seconds to wait for another editor."""
+"""Maximum seconds to wait while another process edits the file."""
 
 _POLL = 0.02
 
@@ -112,7 +112,7 @@ def _holder(inode: tuple[int, int]) -> str:
 # --- edits ---
 
 SHOWN = 64
-"""Maximum bytes of a change that are displayed."""
+"""Maximum number of bytes of a change that are displayed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ New = bytes | Zeros | Stream
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Range of the file that gets new bytes; it may extend beyond the old end of the file."""
+    """Range of a file whose bytes an edit replaces; it may extend beyond the old end of the file."""
 
     start: int
     new: New
@@ -171,7 +171,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Changes of one local file in the order of writing, without overlaps, and its new size."""
+    """Edit of one local file: its changes, in the order of writing and without overlaps, and the new file size."""
 
     source: FileSource
     what: str
@@ -182,7 +182,7 @@ class Edit:
 
     @property
     def path(self) -> Path:
-        """Path of the real file, even if `source` was opened through a link."""
+        """Path of the file with links resolved, since `source` may be opened through a link."""
         return real_path(self.source.path)
 
     @property
@@ -197,7 +197,7 @@ class Edit:
         return sorted(found)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form of the plan, with the first old and new bytes of each change in hex."""
+        """Return the edit as JSON values, with the first old and new bytes of each change in hex."""
         changes = []
         for one in self.changes:
             # A change may begin beyond the old end, if the file grows by several changes.
@@ -252,7 +252,7 @@ def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
 
 
 def open_for_edit(path: Path) -> IO[bytes]:
-    """Open a regular file or block device for reading and writing, unbuffered; fails for a link."""
+    """Open a regular file or block device for reading and writing, unbuffered; SourceError for others and for links."""
     descriptor = open_at_once(path, os.O_RDWR, follow_links=False)
     with on_failure(os.close, descriptor):
         mode = os.fstat(descriptor).st_mode
@@ -349,11 +349,11 @@ class Rewrite:
     Attributes:
         path: The file.
         what: Description of the change.
-        old: Its present bytes; None if it does not exist yet.
-        new: Its new bytes; None removes it.
-        shard: The shard to which it belongs; the shard is locked during the change, and names the audit log.
+        old: The present bytes of the file; None if it does not exist yet.
+        new: The new bytes; None removes the file.
+        shard: The shard to which it belongs. It is locked during the change, and the audit log is named after it.
         verb: Kind of edit.
-        keys: The objects.
+        keys: Keys of the objects that the edit concerns.
     """
 
     path: Path
@@ -365,7 +365,7 @@ class Rewrite:
     keys: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form of the change: both texts."""
+        """Return the change as JSON values, with the old and the new text of the file."""
         texts = [one.decode("utf-8", "replace") if one is not None else None for one in (self.old, self.new)]
         return {"path": str(self.path), "what": self.what, "old": texts[0], "new": texts[1]}
 
@@ -373,9 +373,9 @@ class Rewrite:
         """Check that the file has not changed since `old` was read.
 
         Raises:
-            SourceChanged: It has changed.
-            UsageError: It has several hard links.
-            SourceError: It cannot be read, or is not a regular file.
+            SourceChanged: The file has changed.
+            UsageError: The file has several hard links.
+            SourceError: The file cannot be read, or is not a regular file.
         """
         now = None
         if os.path.lexists(self.path):
@@ -387,10 +387,10 @@ class Rewrite:
     def make(self) -> None:
         """Replace the file; `make_rewrites` calls `check` first.
 
-        It keeps mode and owner of the old file; a new one gets those of the shard.
+        The new file gets mode and owner of the old one, or of the shard if there was none.
 
         Raises:
-            SourceError: It cannot be written.
+            SourceError: The file cannot be written.
         """
         sweep(self.path.absolute().parent, stem_of(self.path))
         if self.new is None:
@@ -413,9 +413,9 @@ def make_rewrites(
     """Replace small files after locking and checking all of them.
 
     Raises:
-        SourceChanged: One of them was changed; none is replaced.
-        UsageError: Another process edits one of them, or it has several hard links.
-        SourceError: One cannot be written; those before it are replaced.
+        SourceChanged: Another program changed one of the files; no file is replaced.
+        UsageError: Another process edits one of the shards, or a file has several hard links.
+        SourceError: A file cannot be written; the files before it are already replaced.
     """
     with locked(*(one.shard for one in rewrites)):
         for one in rewrites:

@@ -1,6 +1,6 @@
-"""Inputs of packing: files in folders, without those that the new shard replaces, and the objects to write.
+"""Inputs of packing: finding files in folders, and the objects to write, whose contents are read when needed.
 
-Contents are opened when needed, and compared with the size and digest in the manifest.
+Files that the new shard replaces are left out. Contents are compared with the size and digest in a manifest.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from shardcore.writing.temporary_names import inode_of, is_left_over
 from shardcore.writing.writer import Data, OddName, Sized, UnreadableInput, Writer, pieces_of
 
 Content = str | Path | bytes | Sized | Callable[[], Data]
-"""Content: a path, bytes, only a size (to plan), or a function that starts reading."""
+"""Content of an object: a path, bytes, a size alone (for a plan), or a function that returns bytes or a stream."""
 
 SMALL_FILE = 1 << 16
-"""Maximum size of a file that is read at once."""
+"""Maximum size in bytes of a file that is read with a single call."""
 
 
 @dataclass(slots=True)
 class Stated:
-    """Size and sha256 of a content as stated in a manifest; None and empty if missing."""
+    """Size and sha256 of a content as stated in a manifest; None and an empty string if the manifest has none."""
 
     size: int | None = None
     sha256: str = ""
@@ -53,18 +53,18 @@ NOTHING_STATED = Stated()
 # Not frozen (nor `Stated` and `More`): creating frozen instances is three times as slow, and there are millions.
 @dataclass(slots=True)
 class InputItem:
-    """Object to write.
+    """Object that is to be added to a writer.
 
     Attributes:
-        key: Text form; None if the format computes it.
+        key: Key in its text form; None if the format computes it.
         content: Path, bytes, stream or size of its content.
-        label: Name in errors.
+        label: Name in error messages.
         name: Relative file name, with `/`.
         parts: Further contents, by name.
-        stated: Stated size and digest by part; "" is the content itself.
+        stated: Size and digest in a manifest, by part; "" is the content itself.
         facts: Metadata that the format stores, by name.
         path: Path of its file, if `content` is only a size.
-        was: Key in the source, for the result manifest; None if unchanged.
+        was: Key before a conversion, for the result manifest; None if it is the same.
         recorded: Metadata that the format cannot store; it is only written to the result manifest.
         known: Key of an equal object that was added before; this object is then only listed in the result manifest.
     """
@@ -98,7 +98,7 @@ class InputItem:
         return replace(self, content=_size_of(self.content, self.label, self._stated()), parts=parts, path=self.origin)
 
     def add_to(self, writer: Writer) -> str:
-        """Add it to a writer; return its key, empty if it has none."""
+        """Add this item to a writer; return its key, or an empty string if the format has no keys."""
         if self.known is not None:
             return self.known
         if isinstance(self.content, (str, Path)) and not self.parts:
@@ -122,7 +122,7 @@ class InputItem:
 
 @dataclass(frozen=True, slots=True)
 class InputBatch:
-    """Small objects that are only keys and contents; a writer adds them at once."""
+    """Small objects without metadata or parts, as lists of keys and contents; a writer adds them in one call."""
 
     keys: list[str]
     contents: list[bytes]
@@ -133,13 +133,13 @@ class InputBatch:
 
 @dataclass(frozen=True, slots=True)
 class FormatInputs:
-    """Inputs after conversion by a rule of the format.
+    """Result of `Writes.gather`: inputs that a format has converted to objects.
 
     Attributes:
         items: The objects, created when they are needed.
         options: Options found in the inputs, such as those of an `info`; options of the user take precedence.
-        notes: Messages, such as about skipped files; complete after iteration.
-        total: Number of the objects; 0 if unknown.
+        notes: Messages, such as about skipped files; complete after iteration over `items`.
+        total: Number of objects; 0 if unknown.
     """
 
     items: Iterable[InputItem]
@@ -161,7 +161,7 @@ def _size_of(content: Content, label: str, stated: Stated) -> Content:
 
 @contextmanager
 def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -> Iterator[Data]:
-    """Open a content for a writer. Raises SourceError if a file changes meanwhile or differs from `stated`."""
+    """Open a content for a writer. SourceError: its file changes during the block, or differs from `stated`."""
     if isinstance(content, (str, Path)):
         label = label or str(content)
         try:
@@ -217,7 +217,7 @@ def _read_small(path: str | Path, label: str, stated: Stated) -> tuple[bytes, os
 
 
 class _StatedStream:
-    """Stream of a file that computes its size and digest and compares them with the stated ones at the end."""
+    """Stream of a file that computes size and digest, and compares them at the end with those in a manifest."""
 
     def __init__(self, stream: IO[bytes], label: str, stated: Stated) -> None:
         self._stream = stream
@@ -243,7 +243,7 @@ class _StatedStream:
 
 
 def check_unchanged(path: str | Path, label: str, before: os.stat_result) -> None:
-    """Raise SourceError if a file was replaced or written to since `before`."""
+    """Raise SourceError if a file was replaced or written to since its status `before` was read."""
     try:
         after = os.stat(path)  # noqa: PTH116 - of a text, this is quicker
     except OSError as error:
@@ -287,7 +287,7 @@ class LeftOut:
         self.skipped.append(Skipped(name, error.message))
 
     def add(self, entry: os.DirEntry[str]) -> None:
-        """Count an entry that is neither a file nor a folder."""
+        """Count an entry of a folder that is neither a file nor a folder: a link, pipe, socket or device."""
         if is_link_entry(entry):
             self._links += 1
         else:
@@ -302,7 +302,7 @@ class LeftOut:
 
 
 def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
-    """Yield the inputs; `-` is replaced by the lines of standard input."""
+    """Yield the input paths; `-` is replaced by the paths in standard input, one per line."""
     for one in inputs:
         if one == "-":
             yield from (line for line in sys.stdin.read().splitlines() if line)
@@ -313,9 +313,9 @@ def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
 def input_files(
     inputs: Iterable[str | Path], left_out: LeftOut | None = None, *, deep: bool = True
 ) -> Iterator[tuple[Path, str]]:
-    """Yield the given files, and the files in the given folders sorted by name, recursively if `deep`.
+    """Yield path and name of each input file, and of the files in each input folder, sorted; `deep`: at any depth.
 
-    Links in folders are left out, as are temporary files of writers. The name of a file is relative to its given
+    Links in folders are left out, as are temporary files of writers. The name of a file is relative to its input
     folder, with `/`.
     """
     left_out = left_out or LeftOut()
@@ -351,7 +351,7 @@ def _files_below(folder: Path, above: str, left_out: LeftOut, *, deep: bool = Tr
 
 
 class Replaced:
-    """Set of files that a new shard replaces: the file of the same name or, with `force`, the shards in the folder."""
+    """Files that a new shard replaces: the file `out`, or with `force` those in folder `out` that match `members`."""
 
     def __init__(self, out: str | Path, members: tuple[str, ...] = (), *, folder: bool, force: bool) -> None:
         self._place = inode_of(out, follow=folder) if force or not folder else None
@@ -380,9 +380,9 @@ def without_replaced(
     inputs: Collection[Path] | None = None,
     notes: MutableSequence[str] | None = None,
 ) -> Iterator[InputItem]:
-    """Yield the objects except those whose files the new shard replaces.
+    """Yield the objects, except those with contents in files that the new shard replaces.
 
-    If such a file was found in a folder, a note is added; if it is one of `inputs`, UsageError is raised.
+    A note is added for such a file. If it is one of `inputs`, or `inputs` is None, UsageError is raised instead.
     """
     for item in items:
         contents: tuple[Content, ...] = (item.content, *item.parts.values())

@@ -1,4 +1,4 @@
-"""Journal of an edit, `FILE.undo`: undoes an edit or completes an interrupted one; written before the file changes.
+"""Journal of an edit, `FILE.undo`, written before the file changes: it serves to undo or complete the edit.
 
     magic 8 | state 1 | size of the head, u32 | head, JSON | records | end record 17 | sha256 of all after the state 32
 
@@ -58,17 +58,17 @@ _RECORD = struct.Struct("<BQQ")
 _END, _OLD, _OLD_ZEROS, _NEW, _NEW_ZEROS, _NEW_UNKNOWN, _KEYS = range(7)
 _CHANGES = (_NEW, _NEW_ZEROS, _NEW_UNKNOWN)
 _HOLDS = (_OLD, _NEW, _KEYS)
-"""Kinds of records whose bytes follow in the journal."""
+"""Kinds of records that are followed by their bytes in the journal."""
 _FIRST = len(MAGIC) + 1 + _HEAD.size
 BLOCK = 4096
 """Block size in the search for runs of zeros, in bytes."""
 PIECE = 256 * BLOCK
-"""Bytes read at once."""
+"""Number of bytes read at once."""
 MAX_HEAD = 1 << 20
 SAMPLE = 1 << 16
-"""Bytes at each end of the unchanged part that identify the file."""
+"""Number of bytes at each end of the file that are hashed, except changed ones, to recognise the file."""
 AROUND = 64
-"""Bytes on both sides of each change that also identify the file."""
+"""Number of unchanged bytes on both sides of each change that are also hashed to recognise the file."""
 MOST_HOLES = 1 << 30
 """Maximum zero bytes by which undo may extend a file, unless the journal is trusted."""
 
@@ -134,7 +134,7 @@ def _rename(old: Path, new: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class JournalRecord:
-    """Record of a journal: range `[start, stop)` of the file; its bytes are at offset `at` of the journal."""
+    """Record of a journal about the range `[start, stop)` of the file; its bytes are at offset `at` of the journal."""
 
     kind: int
     start: int
@@ -147,11 +147,11 @@ class JournalRecord:
 
     @property
     def holds(self) -> bool:
-        """True if the journal has its bytes; False for zeros and for unknown bytes."""
+        """True if its bytes are in the journal; False if they are zeros or unknown."""
         return self.kind in _HOLDS
 
     def pieces(self, raw: IO[bytes], end: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the bytes in pieces, with their offsets in the file; zeros are yielded only before `end`."""
+        """Yield offsets in the file with the bytes to write there. Zeros at or after the offset `end` are left out."""
         stop = self.stop if self.holds else min(self.stop, end)
         for start in range(self.start, stop, PIECE):
             size = min(PIECE, stop - start)
@@ -174,10 +174,12 @@ class Journal:
         path: The edited file.
         what: Description of the edit.
         state: `BEGUN`, `DONE` or `UNDOING`.
-        kept: Whether it contains the old bytes.
+        kept: Whether the journal contains the old bytes.
         inode: Device and inode of the file.
-        sample: Digest of bytes that the edit does not change.
-        keys_at: Record of the keys; None without keys.
+        sample: Digest of some bytes that the edit does not change; it shows whether the journal is about this file.
+        changes: Records of the new bytes.
+        old: Records of the old bytes; empty if they are not kept.
+        keys_at: Record of the keys of the edited objects; None without keys.
     """
 
     path: Path
@@ -230,7 +232,7 @@ class Journal:
 
     @property
     def message(self) -> str:
-        """Message about an interrupted edit."""
+        """Message for the user: the edit was interrupted, and how to complete or undo it."""
         line = shell_line(["shardcore", "undo", typed(str(self.path))])
         if self.state == UNDOING:
             return f"undoing an edit of {self.path} was interrupted: `{line}` restores the rest"
@@ -354,7 +356,7 @@ def _check_records(journal: Journal, where: Path) -> None:
     overwritten = [(one.start, min(one.stop, old)) for one in changes if one.start < old]
     expected = union([*overwritten, (new, old)]) if journal.kept else []
     if not fits or union((one.start, one.stop) for one in journal.old) != expected:
-        raise FormatError(f"{where} is damaged: its records are not those of an edit of {journal.path}")
+        raise FormatError(f"{where} is damaged: its records do not describe a possible edit of {journal.path}")
 
 
 def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: bool) -> None:
@@ -363,7 +365,7 @@ def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: 
         stretches = union((one.start, one.stop) for one in journal.changes)
         fits = _sample(source, stretches, journal.old_size, journal.new_size) == journal.sample
     if fits and journal.done:
-        # What a stream wrote is unknown.
+        # The journal does not have the bytes that the edit wrote from a stream.
         known = (one for one in journal.changes if one.kind != _NEW_UNKNOWN)
         pieces = (piece for one in known for piece in one.pieces(raw, one.stop))
         fits = source.size == journal.new_size and all(source.read(at, at + len(data)) == data for at, data in pieces)
@@ -401,7 +403,7 @@ def _sample(source: FileSource, stretches: Sequence[tuple[int, int]], old_size: 
 
 
 def write_journal(edit: Edit, path: Path, *, stale: bool, keep: bool) -> None:
-    """Write the journal under a temporary name and rename it; with `stale`, journals of another file are removed."""
+    """Write the journal of an edit. With `stale`, existing journals are about another file, and are removed."""
     sweep(path.parent, stem_of(path))
     device, inode = edit.source.inode
     stretches = union((one.start, one.stop) for one in edit.changes)
@@ -493,14 +495,14 @@ def set_state(raw: IO[bytes], state: bytes) -> None:
 
 
 def drop_last(path: Path, *, wipe: bool = False) -> None:
-    """Remove the journal of the last edit; that of the edit before becomes the last one."""
+    """Remove the journal of the last edit, and rename that of the edit before to `FILE.undo`."""
     remove_journal(journal_of(path), wipe=wipe)
     bring_back(path)
     sync_folders([path.parent])
 
 
 def remove_journal(path: Path, *, wipe: bool = False) -> None:
-    """Remove a journal. With `wipe`, its bytes are then overwritten, so that no partly wiped journal is found."""
+    """Remove the name of a journal; with `wipe`, then overwrite its bytes. So no partly wiped journal can be found."""
     with reported_as(f"cannot remove {path}"):
         if not wipe:
             path.unlink()

@@ -1,4 +1,4 @@
-"""Manifests: files, keys and metadata of the objects to write, and the resulting keys."""
+"""Manifests in JSON: reading lists of objects to write (file, key, metadata), and writing lists of written objects."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from shardcore.writing.temporary_names import stem_of, sweep
 from shardcore.writing.writer import OddName
 
 KNOWN = frozenset(("path", "key", "part", "size", "sha256", "state", "error", "skipped"))
-"""JSON members that are not metadata. `size` and `sha256` are compared with the file while it is read."""
+"""JSON members of an object that are not metadata. `size` and `sha256` are compared with its file while it is read."""
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 WHOLE = JsonLimits(size=1 << 28, digits=FREE.digits)
-"""Limits of a manifest that is not one object per line, which is parsed at once."""
+"""Limits of a manifest with another layout than one object per line; it is parsed as a whole."""
 
 RESULT = ".manifest.json"
 
@@ -75,7 +75,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """Description of the source of a conversion, for the result manifest; `losses` is called after writing."""
+    """Header and losses of a conversion for the result manifest; `losses` is called after all objects are written."""
 
     header: Mapping[str, Any]
     losses: Callable[[], Sequence[Loss]]
@@ -85,15 +85,15 @@ class ManifestReader:
     """Streaming reader of a manifest: JSON Lines, or the `manifest.json` of `extract`.
 
     Args:
-        where: Its path; `-` for standard input, where paths are relative to the working folder.
-        declared: Metadata that the target can store.
+        where: Path of the manifest; `-` for standard input, where paths are relative to the working folder.
+        declared: Metadata that the target format can store.
         format: Name of the target format.
-        objects: Whether the objects are parsed; otherwise only the members around them.
+        objects: Whether the objects are parsed; otherwise only the members before and after them.
 
     Attributes:
         header: Members before the objects (`format`, `spec`); empty for JSON Lines.
-        opening: The last member, options that open the shard, unchecked; known after the objects.
-        dropped: Metadata of another format that the target cannot store, with the number of objects.
+        opening: Options for opening the shard, unchecked. It follows the objects, and is None until these are read.
+        dropped: Metadata from another format that the target cannot store: name to number of objects.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class ManifestReader:
             yield from self._lines
 
     def paths(self) -> Iterator[str]:
-        """Yield the listed file names as text, for counting, since creating a `Path` is slower than a `stat`."""
+        """Yield the paths of the listed files as text, since creating a `Path` is slower than a `stat`."""
         folder = str(self._folder)
         for _, members in self.lines():
             path = members.get("path")
@@ -288,28 +288,28 @@ class ManifestReader:
 
 
 def opening_in(where: str | Path) -> Mapping[str, Any]:
-    """Return the options that open the shard of a manifest: of `convert` and `pack`, or of `extract`.
+    """Return the options for opening the shard that a manifest of `convert`, `pack` or `extract` describes.
 
     Raises:
-        UsageError: It is not such a manifest.
-        SourceError: It cannot be read.
+        UsageError: The file is not such a manifest.
+        SourceError: The file cannot be read.
     """
     read = ManifestReader(where, objects=False)
     read.close()
     if not isinstance(read.header.get("format"), str):
         raise UsageError(f"{read.name} is not a manifest of convert, pack or extract: `format` is missing")
-    # With `source`, the specification is that of the shard which was converted.
+    # With `source`, the `spec` in the header belongs to the shard that was converted.
     found = read.opening if "source" in read.header or read.opening else {"spec": read.header.get("spec")}
-    # No text, which might be the path of any file.
+    # Only JSON objects: a text might be a path, by which a manifest could have any file opened.
     return {name: value for name, value in found.items() if isinstance(value, dict)} if isinstance(found, dict) else {}
 
 
 class ResultManifest:
-    """Manifest of the keys in a written shard.
+    """Manifest of the objects in a written shard.
 
-    Without `path`, it lists only changed keys, old and new, and is written only if there are any. It is stored as
-    `OUT.manifest.json` beside a file, as `manifest.json` in a folder. With `path`, it lists all objects and the skipped
-    inputs.
+    Without `path`, it lists only objects with a changed key, old and new, and is written only if there are any, as
+    `OUT.manifest.json` beside a file or `manifest.json` in a folder. With `path`, it is written there, and lists all
+    objects and the skipped inputs.
     """
 
     def __init__(
@@ -336,10 +336,9 @@ class ResultManifest:
         self._begin()
 
     def note(self, item: InputItem, stored: str, rows: int | None = None) -> None:
-        """Record one object.
+        """Record one object of the written shard.
 
-        `stored` is its new key, empty if the format has no keys. `rows` is the number of its rows; None if each object
-        is one row.
+        `stored` is its new key; empty if the format has no keys. `rows` is the number of its rows; None means one.
         """
         first = self._row
         self._row += 1 if rows is None else rows
@@ -365,7 +364,7 @@ class ResultManifest:
 
     def end(self, skipped: Sequence[Skipped] = (), opening: Mapping[str, Any] | None = None) -> None:
         losses = self._source.losses() if self._source is not None else ()
-        # No paths, such as that of the xorbs.
+        # Leave out paths, such as that of the xorbs.
         stated = {name: json.loads(value) for name, value in (opening or {}).items() if value.startswith("{")}
         if (losses or (stated and self._source is not None)) and not self._all:
             self._begin()

@@ -1,8 +1,8 @@
 """Output of a writer: files that get their final names only when all are complete.
 
 Several files are replaced together; a killed run leaves all old files, or a state that can be completed. The complete
-new files are in a folder. Renaming that folder to its fixed name is the commit; afterwards, files are only moved to
-their places and old ones removed, which can be repeated. Until that is done, the target is not opened.
+new files are in a folder. Renaming that folder to its fixed name is the commit; afterwards, the files are moved to
+their final paths and old ones removed, which can be repeated. Until that is done, opening the target is an error.
 
     OUT/.replacing-shards/replacement.json   {"files": [...], "remove": [...]}, names relative to OUT
     OUT/.replacing-shards/files/...          the new files
@@ -92,12 +92,12 @@ class Output:
         force: Whether existing files are replaced.
         folder: Whether the target is a folder.
         planning: Whether nothing is written, even if there is a target.
-        replaces: Patterns of names, in sub-folders with `/`: with `force` in an existing folder, matching files that
-            are not written again are removed at the very end.
+        replaces: Patterns of file names (with `/`: in sub-folders). With `force` in an existing folder, matching files
+            that are not written again are removed at the end.
         jobs: Number of contents, or parts of them, compressed or hashed in parallel. The output does not depend on it.
 
     Attributes:
-        removed: The files that were removed.
+        removed: Old files that were removed, and not replaced by new ones.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Output:
         # Folder of the final names.
         self._base = self.target if folder and self.target is not None else Path(target or "").parent
         self._last: set[TemporaryFile] = set()
-        self._there: set[Path] = set()  # files that stay, as they are what would be written
+        self._there: set[Path] = set()  # existing files that are not written again, since they are the same
         self._made: list[Path] = []
         self._swept: set[Path] = set()
         # Folder in `_prepared` to which names are relative.
@@ -156,7 +156,7 @@ class Output:
         return self._workers
 
     def open(self, name: str = "", *, last: bool = False) -> Draining:
-        """Start a file.
+        """Start a file of the output.
 
         `name` is relative to the target folder; for a target file, relative to its folder, and empty for the target
         itself. Sub-folders are created.
@@ -173,7 +173,7 @@ class Output:
         return self._begin(final, last=last, path=final if self._staged is not None else None)
 
     def spool(self, name: str) -> Draining:
-        """Start a file whose name is known only when it is complete; `name` is any name in its folder. See `settle`."""
+        """Start a file that `settle` names when it is complete; `name` is a provisional name in the same folder."""
         if self.planning:
             return Draining()
         name = check_name(name)
@@ -182,7 +182,7 @@ class Output:
         return self._begin(final)
 
     def settle(self, file: Draining, name: str) -> bool:
-        """Give a complete file of `spool` its name; if that file exists, drop the new one and return False."""
+        """Give a file of `spool` its name. If a file of that name and size exists, drop the new one; return False."""
         if not isinstance(file, TemporaryFile):
             return True
         final = self._root() / check_name(name)
@@ -202,7 +202,7 @@ class Output:
             file.discard()
 
     def commit(self) -> tuple[WrittenFile, ...]:
-        """Complete all files, then rename them. If a rename fails, files that were already renamed are removed."""
+        """Complete all files, then rename them. If a rename fails, the files renamed before it are removed."""
         self._files.sort(key=lambda file: file in self._last)
         for file in self._files:
             file.complete()
@@ -375,7 +375,7 @@ class Output:
 
 
 class StreamOutput(Output):
-    """Output into a binary file object of the caller; the shard, one file, is copied there when it is complete."""
+    """Output into a binary file object of the caller; the complete shard, which must be one file, is copied there."""
 
     def __init__(self, stream: BinaryIO, *, jobs: int = 1) -> None:
         self._stream = stream
@@ -388,7 +388,7 @@ class StreamOutput(Output):
             if len(written) > 1:
                 names = ", ".join(one.path.name for one in written)
                 raise UsageError(
-                    f"the shard has several files ({names}), which one file object cannot hold: give a path"
+                    f"the shard consists of several files ({names}), but a file object takes only one: give a path"
                 )
             with reported_as("cannot write to the file object"), written[0].path.open("rb") as file:
                 shutil.copyfileobj(file, self._stream, 1 << 20)
@@ -426,9 +426,9 @@ def _check_movable(root: Path, name: str, prepared: Path) -> None:
 
 
 def begin_replacement(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[str]) -> None:
-    """Commit the new files, which are in `FILES` below `prepared`; after an error nothing is changed.
+    """Commit the new files, which are in the folder `FILES` of `prepared`, by renaming `prepared` to `place`.
 
-    `remove` lists old files that no new file replaces.
+    `files` are their names; `remove` are old files that no new file replaces. After an error nothing is changed.
     """
     with reported_as(f"cannot write {place}"):
         with (prepared / LIST).open("x", encoding="ascii") as stream:
@@ -487,11 +487,11 @@ def finish_replacement(place: Path) -> list[Path]:
 
 
 def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path] | None:
-    """Complete an interrupted replacement and return the removed files; None if there was none.
+    """Complete a replacement that a killed run left, and return the old files that it removes; None if there is none.
 
     Raises:
         UsageError: Files may not be replaced without `force`, or another run is replacing them.
-        SourceError: It cannot be completed.
+        SourceError: The replacement cannot be completed.
         FormatError: The list of the files is invalid.
     """
     place = replacing_path(target, folder=folder)
@@ -508,7 +508,7 @@ def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path]
 
 
 def is_removable(root: Path, path: Path) -> bool:
-    """Return whether a path below `root` may be removed: it is no folder, and no link leads to it."""
+    """Return whether a path below `root` may be removed: it is not a folder, and no folder in the path is a link."""
     name = path.relative_to(root).as_posix()
     try:
         check_name(name)
@@ -519,7 +519,7 @@ def is_removable(root: Path, path: Path) -> bool:
 
 
 def _read_replacement(place: Path) -> tuple[list[str], list[str]]:
-    """Return the names of the new files, and of old ones to remove; empty if all are moved."""
+    """Return the names of the new files, and of the old ones to remove; two empty lists if all files are moved."""
     with reported_as(f"cannot read {place / LIST}"):
         try:
             with open(place / LIST, "rb", opener=open_file) as stream:
@@ -529,7 +529,7 @@ def _read_replacement(place: Path) -> tuple[list[str], list[str]]:
     members = parse_json(text, str(place / LIST), limits=LIMITS)
     lists = [members.get(name) for name in ("files", "remove")] if isinstance(members, dict) else []
     if not lists or not all(isinstance(one, list) and all(isinstance(name, str) for name in one) for one in lists):
-        raise FormatError(f"{place / LIST} does not list files")
+        raise FormatError(f"{place / LIST} is not a valid list of files")
     files, remove = ([check_name(name) for name in one or ()] for one in lists)
     if odd := next((name for name in (*files, *remove) if any(map(is_special_name, name.split("/")))), None):
         raise FormatError(f"{place / LIST} lists {short(odd)}, which is not a valid file name on this system")

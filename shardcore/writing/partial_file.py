@@ -1,4 +1,4 @@
-"""Partial file of an interrupted remote transfer; a later run completes it.
+"""Partial file of an interrupted download, and the record with which a later run continues it.
 
 The folder may be shared, or created by another user, so nothing in it is trusted: a record in the home folder of the
 user has the digest of the bytes received so far.
@@ -25,10 +25,10 @@ from shardcore.writing.temporary import BUFFER, STREAM_PIECE, TemporaryFile, fre
 from shardcore.writing.temporary_names import is_left_over, lock, new_run
 
 NOTED_EVERY = 64 << 20
-"""Bytes between updates of the record, from which a later run resumes."""
+"""Number of received bytes after which the record is written again; a later run resumes from it."""
 
 MOST_RECORDS = 200
-"""Maximum records; the oldest are removed."""
+"""Maximum number of records of partial files; the oldest are removed."""
 
 _MOST_TEXT = 4096
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -84,7 +84,7 @@ class PartialRecord:
         digest, ours = hashlib.sha256(), False
         with contextlib.suppress(OSError):
             found = os.fstat(file.fileno())
-            # Another name of the file would also get the bytes.
+            # If the file has a second hard link, writing would also change that file.
             ours = found.st_nlink == 1 and is_own(found) and lock(file.fileno())
             # Another run may have completed and renamed it.
             ours = ours and os.path.samestat(found, path.lstat())
@@ -125,8 +125,8 @@ def write_resumable(
 ) -> tuple[Path, int, str]:
     """Write a file, or continue the partial file of an earlier run; return its name, size and sha256.
 
-    The partial file is kept if the remote source fails, and removed after any other error. `other` returns alternative
-    names; see `TemporaryFile.appear`.
+    The partial file is kept if the remote source fails, and removed after any other error. `other` returns another
+    name if `path` exists; see `TemporaryFile.appear`.
     """
     path = free_name(path, force=force, other=other)
     record = PartialRecord(path, mark)

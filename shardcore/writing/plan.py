@@ -1,4 +1,4 @@
-"""Plan of a writer, and the files that it has written."""
+"""Plan of a writer: size, sections and objects of each file before it is written; and the written files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class PlannedFile:
 
     Attributes:
         name: Relative to the target folder, or to the folder of a target file, with `/`. Empty if there is no target.
-        size: Bytes.
-        sections: Sections that cover it.
-        objects: Its objects, in the order of adding; includes contents stored elsewhere.
+        size: Size in bytes.
+        sections: Sections that cover the file.
+        objects: Its objects, in the order in which they were added, also those whose content is in another file.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Total size of all files in bytes."""
         return sum(file.size for file in self.files)
 
     @property
@@ -56,9 +56,9 @@ class WrittenFile:
     """File that was written.
 
     Attributes:
-        path: Its path.
+        path: Path of the file.
         objects: Number of objects.
-        size: Bytes.
+        size: Size in bytes.
         sha256: Digest of the whole file, in hex.
     """
 

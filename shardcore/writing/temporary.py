@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 STREAM_PIECE = 1 << 20
 BUFFER = 1 << 18
 LARGE = 1 << 22
-"""Minimum size of a complete file that is hashed and synced on a thread."""
+"""Minimum size in bytes of a complete file that a separate thread hashes and syncs."""
 
 FEW = 16
-"""If there are more files than this, one call syncs the whole file system."""
+"""Number of files or folders above which one call syncs the whole file system instead of each."""
 
 TRIES = 3
-"""Attempts to create a temporary file; the last one is made without a lock."""
+"""Attempts to create and lock a temporary file; the last file is used even if it cannot be locked."""
 
 
 class Draining:
@@ -63,10 +63,10 @@ class Draining:
         self.at = offset
 
     def prove(self) -> None:
-        """Do nothing."""
+        """Do nothing: there is no file to compare."""
 
     def rest(self) -> None:
-        """Do nothing."""
+        """Do nothing: there is no file to close."""
 
     def complete(self, objects: int = 0) -> None:
         self.objects = objects
@@ -79,14 +79,14 @@ class TemporaryFile(Draining):
         final: The final name; may be changed within the folder until the file is renamed.
         run: See `temporary_path`.
         stem: See `temporary_path`.
-        like: File whose mode and owner it gets, if allowed; default: the replaced file, else those of a new file.
+        like: File whose mode and owner it gets, if allowed; default: the file that it replaces, if there is one.
         path: Temporary name in a folder that the run has locked; default: `temporary_path`.
         file: The file at `path`, if it is already open and locked.
         finishing: Thread that hashes and syncs large complete files. All files then need a call of `make_durable`.
 
     Attributes:
         objects: Number of objects, once it is complete.
-        durable: Whether its bytes are synced.
+        durable: Whether its bytes are synced to the disk.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class TemporaryFile(Draining):
         self.at += len(data)
 
     def prove(self) -> None:
-        """Hash all bytes written from now on, and compare the file with them when its digest is computed.
+        """Hash all bytes written from now on, and compare the hash with that of the file when it is complete.
 
         A writer that verifies contents in memory then need not read the file again.
         """
@@ -225,7 +225,7 @@ class TemporaryFile(Draining):
             self.file.seek(0, os.SEEK_END)
 
     def hold(self) -> None:
-        """Lock the file until the end of the run, which shows other processes that the run is alive."""
+        """Keep the file locked after it is closed, until `let_go`: the lock shows that the run is alive."""
         with contextlib.suppress(OSError):
             self._held = os.dup(self.file.fileno())
 
@@ -292,10 +292,10 @@ class TemporaryFile(Draining):
                 os.close(held)
 
     def appear(self, other: Callable[[], Path] | None = None, *, force: bool = False) -> Path:
-        """Rename the closed file to its final name, or if taken to the next free name of `other`; return it.
+        """Rename the closed file to its final name, or if that exists, to the first free name of `other`; return it.
 
         Raises:
-            UsageError: The name is taken, without `force` and `other`.
+            UsageError: The final name exists, and neither `force` nor `other` is given.
         """
         if self.path != self.final:
             with self._writing():
@@ -303,7 +303,7 @@ class TemporaryFile(Draining):
         return self.final
 
     def move(self, final: Path) -> None:
-        """Move the closed file to the folder of another final name; it keeps a temporary name."""
+        """Change the final name of the closed file, and move it to that folder; it keeps its temporary name."""
         with self._writing():
             self.path = self.path.rename(final.parent / self.path.name)
         # That folder is locked by the run.
@@ -379,8 +379,8 @@ def write_as(
 ) -> tuple[Path, int]:
     """Write a file that gets its name when it is complete; return name and size.
 
-    `other` returns alternative names; see `TemporaryFile.appear`. With `free`, the name is not checked before the
-    content is read.
+    `other` returns another name if `path` exists; see `TemporaryFile.appear`. With `free`, the name is assumed to be
+    free, and checked only at the end.
     """
     if not free:
         path = free_name(path, force=force, other=other)
@@ -476,12 +476,12 @@ def _descriptor_of(path: Path) -> int | None:
 
 
 def is_replaceable(path: Path) -> bool:
-    """Return whether a file may be renamed to this name: it is free, a file, a link to a file, or a broken link."""
+    """Return whether a new file may replace what has this name: a file, a link to a file, or a broken link."""
     return os.path.isfile(path) or (os.path.islink(path) and not os.path.exists(path))  # noqa: PTH110, PTH113, PTH114
 
 
 _private = partial(open_file, mode=0o600)
-"""Opener of a new file that only its owner can read until its mode is set."""
+"""Opener that creates a file which only its owner can read, until `give_mode` sets its mode."""
 
 
 def is_there(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Temporary names of incomplete files, and removal of the files that killed runs left."""
+"""Temporary names of incomplete files, their locks, and removal of the temporary files of killed runs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _LEFT_OVER = r"(?s)\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part"
 JOURNAL = ".undo"
 """Suffix of the journal of the last edit; see `journal`."""
 REPLACING = ".replacing-shards"
-"""Suffix of the folder that holds committed new files; see `output`."""
+"""Suffix of a folder with complete new files while they replace old ones; see `output`."""
 WAITED = 5.0
-"""Seconds to wait for a run that is moving its files."""
+"""Maximum seconds to wait while another run replaces files."""
 FOLDERS_ABOVE = 2
 """Levels of parent folders searched for an interrupted replacement, since a data set may be opened by a sub-folder."""
 
@@ -32,9 +32,9 @@ def new_run() -> str:
 
 
 def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
-    """Return a free temporary name in the folder of a final name.
+    """Return an unused temporary path in the folder of a final path.
 
-    `stem` replaces the final name in it; all files of one shard have the same stem.
+    Its name consists of `stem` (default: the final name), which all files of a shard share, and the ID `run`.
     """
     return Path(temporary_text(str(final), run, stem))
 
@@ -55,14 +55,14 @@ def _stem(name: str) -> str:
 
 
 def is_left_over(name: str) -> bool:
-    """Return whether a name is a temporary name of a running or killed run."""
+    """Return whether a file name is a temporary name, which a running or killed run gave to a file."""
     return re.fullmatch(_LEFT_OVER, name) is not None or (name.startswith(".") and name.endswith(REPLACING))
 
 
 def sweep(folder: Path, stem: str | None = None) -> list[Path]:
-    """Remove the temporary files and folders of killed runs, of one stem or all; return them.
+    """Remove the temporary files and folders that killed runs left in a folder; return their paths.
 
-    Those of running runs are locked. On a file system without locks, nothing is removed.
+    `stem` limits this to one shard. Files of runs that are alive are locked; without file locks, nothing is removed.
     """
     runs: dict[str, list[Path]] = {}
     with contextlib.suppress(OSError):
@@ -74,7 +74,7 @@ def sweep(folder: Path, stem: str | None = None) -> list[Path]:
 
 
 def _swept(paths: list[Path]) -> list[Path]:
-    """Remove the files of one run while holding its lock, unless the run is alive; return them."""
+    """Remove the files of one run, and return their paths. If one is locked, the run is alive: nothing is removed."""
     held: list[int] = []
     try:
         for path in paths:
@@ -101,7 +101,7 @@ def lock(descriptor: int) -> bool:
 
 
 def inode_of(path: str | Path, *, follow: bool = True) -> tuple[int, int] | None:
-    """Return device and inode of a file, None if it does not exist; with `follow`, of the target of a link."""
+    """Return device and inode of a file, or with `follow` of the target of a link; None if it does not exist."""
     try:
         found = Path(path).stat(follow_symlinks=follow)
     except (OSError, ValueError):
@@ -110,10 +110,7 @@ def inode_of(path: str | Path, *, follow: bool = True) -> tuple[int, int] | None
 
 
 def in_use(path: Path) -> bool | None:
-    """Return whether a process holds the lock of a file.
-
-    True if the file cannot be opened; None if the file system has no locks.
-    """
+    """Return whether a process has locked a file, or it cannot be opened; None if the file system has no locks."""
     try:
         descriptor = open_to_lock(path)
     except OSError:
@@ -137,12 +134,12 @@ def remove_tree(path: Path) -> None:
 
 
 def has_journal(source: Source) -> TypeGuard[FileSource]:
-    """Return whether a local file has a journal, valid or not; cheap, for verification."""
+    """Return whether a source is a local file with a journal beside it. The journal is not read."""
     return isinstance(source, FileSource) and os.path.lexists(f"{os.path.realpath(source.path)}{JOURNAL}")
 
 
 def replacing_path(target: Path, *, folder: bool) -> Path:
-    """Return the path of the folder that holds the new files during a replacement."""
+    """Return the path of the folder for the new files of a target while they replace the old ones."""
     return target / REPLACING if folder else target.parent / f".{stem_of(target)}{REPLACING}"
 
 
@@ -160,7 +157,7 @@ def check_replaced(path: Path, *, folder: bool) -> None:
 
 
 def is_left(place: Path) -> bool:
-    """Return whether a killed run left a replacement folder; waits up to `WAITED` seconds for a running replacement."""
+    """Wait at most `WAITED` seconds for a running replacement; return whether its folder is still there."""
     end = time.monotonic() + WAITED
     while os.path.lexists(place):
         if in_use(place) is False or time.monotonic() > end:

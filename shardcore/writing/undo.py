@@ -1,4 +1,4 @@
-"""Edits of a file in place with a journal: making, undoing and completing them; see `journal`."""
+"""Edits of a file in place with a journal: applying, undoing and completing an edit; see `journal`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def interrupted_edit(path: str | Path) -> Journal | None:
 
 
 def interrupted(path: str | Path) -> str:
-    """Return a message about an interrupted edit, or empty; it suggests a command only if the journal is valid."""
+    """Return a message about an interrupted edit, or an empty string. It names a command if the journal is valid."""
     try:
         found = interrupted_edit(path)
     except ShardError as error:
@@ -106,7 +106,7 @@ def undoable_edits(path: Path) -> int | None:
 
 
 def kept_text(edit: Edit, *, keep: bool) -> str:
-    """Return the part of a message that states whether old bytes are kept, and how many edits can be undone."""
+    """Return text for a message: whether the journal keeps the old bytes, and how many earlier edits can be undone."""
     journal, earlier = f"{edit.path.name}{JOURNAL}", undoable_edits(edit.path)
     if not keep:
         stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
@@ -122,9 +122,9 @@ def _check_ours(where: Path) -> None:
         with open_side_file(where) as file:
             ours = file.read(len(MAGIC)) == MAGIC
     except SourceError as error:
-        raise UsageError(f"{error.message}; rename it, since a journal needs its name") from error
+        raise UsageError(f"{error.message}; rename it, since the journal needs this name") from error
     if not ours:
-        raise UsageError(f"{where} is not an undo file; rename it, since a journal needs its name")
+        raise UsageError(f"{where} is not an undo file; rename it, since the journal needs this name")
 
 
 # --- editing ---
@@ -141,11 +141,11 @@ def apply(
     """Write the journal, then the changes; after an error the old bytes are restored at once.
 
     Returns:
-        The journal, if one is kept. Those of earlier edits stay if they belong to this file.
+        Path of the journal; None if `journal` is False. Journals of earlier edits stay if they belong to this file.
 
     Raises:
-        UsageError: An earlier edit was interrupted, another process edits the file, it has several hard links, or the
-            changes are invalid.
+        UsageError: An earlier edit was interrupted, the changes are invalid, another process edits the file, or the
+            file has several hard links.
         SourceChanged: The file changed since it was opened.
         SourceError: The file or the journal cannot be written.
     """
@@ -157,7 +157,7 @@ def apply(
             check_audit_log(edit.path)
         if left := interrupted(edit.path):
             raise UsageError(left)
-        # If the journal cannot hold the new bytes, it must hold the old ones during the edit.
+        # An edit whose new bytes are not in the journal cannot be completed, so the journal needs the old bytes.
         keep = journal or any(isinstance(one.new, Stream) for one in edit.changes)
         path = journal_of(edit.path)
         bring_back(edit.path)
@@ -258,7 +258,7 @@ def finish(
 
 
 def undo(path: str | Path, progress: Progress = no_progress, *, trust: bool = False) -> Journal:
-    """Undo the last edit and remove its journal; the journal of the previous edit then becomes the last one.
+    """Undo the last edit and remove its journal; the edit before it is then the last one. `trust`: see `read_journal`.
 
     Raises:
         UsageError: There is no journal, it belongs to another file, it has no old bytes, or another process edits the
@@ -288,11 +288,11 @@ def purge(path: str | Path, *, dry_run: bool = False) -> list[Path]:
         dry_run: Whether nothing is removed.
 
     Returns:
-        The journals, the last first.
+        Paths of the journals, that of the last edit first.
 
     Raises:
-        UsageError: An interrupted edit needs its journal, another process edits the file, or a file with the name of a
-            journal is not a journal.
+        UsageError: An edit was interrupted, so that its journal is needed; another process edits the file; or a file
+            with the name of a journal is not a journal.
         SourceError: A journal cannot be removed.
     """
     where = real_path(path)
@@ -302,7 +302,7 @@ def purge(path: str | Path, *, dry_run: bool = False) -> list[Path]:
         except (FormatError, UsageError):
             left = None
         if left is not None:
-            raise UsageError(f"{left.message}; its journal is needed until then")
+            raise UsageError(f"the journal cannot be removed: {left.message}")
         found = all_journals(where)
         for one in found:
             _check_ours(one)
@@ -333,7 +333,7 @@ def _write(path: Path, raw: IO[bytes], records: Sequence[JournalRecord], size: i
 
 
 def planned_undo(source: FileSource) -> tuple[Journal, Edit]:
-    """Return the changes that `undo` would make, as an edit for display."""
+    """Return the journal of the last edit, and the changes that `undo` would make, as an edit for display."""
     path = real_path(source.path)
     with locked(path):
         bring_back(path)
@@ -379,8 +379,8 @@ def edit_in_place(
 ) -> Edited:
     """Edit a file while holding its lock; an interrupted edit of the same kind is completed first.
 
-    `compute` opens the file and returns the edit for the remaining keys; its caller closes what it opens. `agreed`
-    returns whether to proceed, and is called before the edit, or the completion of a journal.
+    `compute` opens the file, which the caller closes, and returns the edit for the keys that are left. `agreed` returns
+    whether to proceed; it is called with the edit, or with the journal of an interrupted one.
     """
     where = real_path(path)
     with locked(where):

@@ -23,11 +23,11 @@ from shardcore.writing.temporary import STREAM_PIECE
 
 
 class UnreadableInput(SourceError):
-    """An input cannot be opened or read; the others can still be packed."""
+    """An input cannot be opened or read; other inputs can still be packed."""
 
 
 class OddName(UsageError):
-    """The format cannot store the name or key of an input; the others can still be packed."""
+    """The format cannot store the name or key of an input; other inputs can still be packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Sized:
     """Content of which only the size is known; accepted by a writer that only plans.
 
     Attributes:
-        size: Bytes.
+        size: Size in bytes.
     """
 
     size: int
@@ -46,7 +46,7 @@ class Sized:
 
 
 class ArraySource(Protocol):
-    """Array that is read by slices: of NumPy, also memory-mapped, h5py, zarr, Dask."""
+    """Array that is read by slices: NumPy (also memory-mapped), h5py, zarr or Dask."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -56,13 +56,13 @@ class ArraySource(Protocol):
 
 
 Data = bytes | bytearray | memoryview | BinaryIO | Iterator[bytes] | Sized | ArraySource
-"""Accepted content: bytes, a stream that is read to its end, an iterator of pieces; `Sized` to plan; for Bloscpack an
-array."""
+"""Content that a writer accepts: bytes, a stream that is read to its end, or an iterator of pieces. For a plan also
+`Sized`, for Bloscpack also an array."""
 
 
 @dataclass(slots=True)
 class More:
-    """Metadata of an object besides key and content; `label` is its name in errors, `facts` are stored."""
+    """Further data of an object: `label` is its name in errors, `name` a file name, `facts` the metadata to store."""
 
     label: str = ""
     name: str = ""
@@ -77,18 +77,18 @@ class Writer(ABC):
     """Writes a shard. As a context manager, it completes the shard at the end of the block; an exception discards it.
 
     Attributes:
-        output: The output.
+        output: Creates the files of the shard.
         written: The files, once they are complete.
         key_form: Conversions between keys as text and as bytes or numbers.
         declared: Metadata that the format stores about an object.
         part_names: Names of the parts that it accepts.
-        exact: Whether `plan` is exact; False if only the size of a content was given, but its bytes matter.
-        expected: Codes of findings that do not count as errors of the result, since they were requested.
+        exact: Whether `plan` is exact; False if it depends on a content of which only the size is known.
+        expected: Codes of findings in the result that are no errors, since the options or inputs cause them.
         notes: Messages, such as about inferred options.
         folders: Sub-folders of the result that are opened and verified separately; empty: the target itself.
-        checks: Whether contents may be decoded and compared before writing.
-        proven: Whether contents were decoded and compared before writing, and files with what was written (see
-            `TemporaryFile.prove`): verification then need not decode them again.
+        checks: Whether compressed contents may be decoded and compared with the input before they are written.
+        proven: Whether all contents were compared like this, and the files with the bytes written to them (see
+            `TemporaryFile.prove`); verification then need not decode the contents again.
     """
 
     key_form: ClassVar[KeyForm] = KeyForm()
@@ -113,7 +113,7 @@ class Writer(ABC):
 
     @property
     def rows(self) -> int | None:
-        """Rows written so far; None if each object is one row."""
+        """Number of rows written so far; None if each object is one row."""
         return None
 
     def add(
@@ -129,10 +129,10 @@ class Writer(ABC):
         """Add one object.
 
         Args:
-            key: Its text form, or the bytes or number that the format stores; None if the format computes it from the
-                content, or has no keys.
+            key: The key as text, or as the bytes or number that the format stores; None if the format computes it from
+                the content, or has no keys.
             data: The content; for Bloscpack also an array, stored with its type, shape and order.
-            label: Name in errors, such as the path of its file.
+            label: Name in error messages, such as the path of its file.
             name: Relative file name, with `/`, for formats that store names or use extensions.
             parts: Further contents of the object, by name (neuroglancer: `fragments`).
             **facts: Metadata that the format declares.
@@ -159,11 +159,11 @@ class Writer(ABC):
         return self._add(key, data, More(label, name, parts or {}, {k: v for k, v in values.items() if v is not None}))
 
     def add_many(self, keys: Sequence[Key] | None, contents: Sequence[bytes]) -> Sequence[str]:
-        """Add many small objects at once, which is faster.
+        """Add many small objects in one call, which is faster than one by one.
 
         Args:
-            keys: As many as contents; None if the format computes them, or has none.
-            contents: In the order of the keys.
+            keys: One key per content; None if the format computes them, or has no keys.
+            contents: The contents, in the order of the keys.
 
         Returns:
             The keys, as returned by `add`.
@@ -177,7 +177,7 @@ class Writer(ABC):
         if keys is None:
             return self._add_many(None, contents)
         if len(keys) != len(contents):
-            raise UsageError(f"{len(keys)} keys for {len(contents)} contents")
+            raise UsageError(f"{len(keys)} keys for {len(contents)} contents: give one key per content")
         texts = [key if isinstance(key, str) else self.key_form.text(key, "new") for key in keys]
         return self._add_many(texts, contents)
 
@@ -195,7 +195,7 @@ class Writer(ABC):
 
     @abstractmethod
     def _complete(self) -> None:
-        """Write the rest, and call `complete` of each file with its number of objects."""
+        """Write all bytes that are still missing, and call `complete` of each file with its number of objects."""
 
     def finish(self) -> tuple[WrittenFile, ...]:
         """Complete the shard: its files get their final names.
@@ -213,7 +213,7 @@ class Writer(ABC):
         return self.written
 
     def abort(self) -> None:
-        """Discard everything written."""
+        """Discard everything that was written; no file appears."""
         self._finished = True
         self.output.discard()
 
@@ -232,7 +232,7 @@ def pieces_of(data: Data, label: str = "") -> Iterator[bytes | bytearray | memor
 
     Args:
         data: The content.
-        label: Name in errors.
+        label: Name of the content in error messages.
 
     Raises:
         SourceError: The stream cannot be read.
@@ -341,7 +341,7 @@ class Labels:
 
 
 MOST_PAIRS = 10
-"""Duplicate pairs listed in an error."""
+"""Maximum number of pairs of objects with the same key that an error lists."""
 
 
 class SameKeys(UsageError):
@@ -351,7 +351,7 @@ class SameKeys(UsageError):
 def twins_error(
     pairs: Iterable[tuple[str, ...]], count: int, what: str = "key", remedy: Remedy | None = None
 ) -> SameKeys:
-    """Return the error for `count` duplicate keys; `pairs` (both labels and key) is iterated up to `MOST_PAIRS`."""
+    """Return the error for `count` duplicate keys. It lists the first of the `pairs`: label, other label and key."""
     known = list(islice(pairs, MOST_PAIRS))
     first, second, key = known[0]
     if count == 1:

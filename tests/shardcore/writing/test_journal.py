@@ -317,7 +317,7 @@ def test_purge_removes_all_journals(path: Path, tmp_path: Path, capsys: Capture)
 def test_an_interrupted_edit_keeps_its_journal(path: Path) -> None:
     journal = edited(path)
     mark_journal(journal, BEGUN)
-    with pytest.raises(UsageError, match="needed until then"):
+    with pytest.raises(UsageError, match="the journal cannot be removed: an edit"):
         journals.purge(path)
     journals.undo(path)
     assert path.read_bytes() == OLD
