@@ -1,4 +1,4 @@
-"""bcolz columns and tables as data sets: the chunks of a column, the columns of a table."""
+"""bcolz folders as data sets: the objects of a column are its chunks, and those of a table are its columns."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ I64 = NDArray[np.int64]
 
 
 class BcolzDataSet(DataSet):
-    """Data set of bcolz columns, whose files have one chunk each."""
+    """Data set of the files of one or more bcolz columns; each file has one chunk."""
 
     joins = False
     lookup_all = Shard.lookup_all
@@ -183,7 +183,7 @@ class BcolzDataSet(DataSet):
         """Add findings about the columns: missing files, sizes, lengths."""
 
     def _pieces(self, column: BcolzColumn, start: int, stop: int | None) -> Iterator[bytes]:
-        """Yield the uncompressed bytes `[start, stop)` of a column in pieces; `stop` None is the end."""
+        """Yield the uncompressed bytes `[start, stop)` of a column in pieces; to its end if `stop` is None."""
         end = column.nbytes if stop is None else stop
         number = start // column.chunk_bytes if column.chunk_bytes else 0
         begin = number * column.chunk_bytes
@@ -257,7 +257,7 @@ def _doc_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ColumnKey(BloscpackKey):
-    """Key of a column, with the chunk that contains it; `number` counts from the start of that chunk."""
+    """Key in a column: `chunk` is the number of the chunk, and `number` counts bytes from the start of that chunk."""
 
     chunk: int = 0
 
@@ -402,7 +402,7 @@ def _unread(name: str, row: int) -> ObjectRef:
 
 
 class BcolzTable(BcolzDataSet):
-    """Table of columns of equal length, which are its objects."""
+    """Table of columns of equal length; its objects are the columns."""
 
     def __init__(self, folder: Folder, context: OpenContext) -> None:
         texts = {ROOTDIRS: folder.read(ROOTDIRS, MAX_TEXT)}
@@ -461,7 +461,7 @@ class BcolzTable(BcolzDataSet):
         return self._rows.get(name)
 
     def file_damage(self, name: str) -> str:
-        """Return the error of a file of a column that cannot be read; empty if there is none."""
+        """Return the error of the first file of column `name` that could not be read; empty if there was none."""
         row = self.names.index(name)
         errors = (f"{file}: {error}" for file, error in self.unreadable.items() if self._rows[file] == row)
         return next(errors, "")

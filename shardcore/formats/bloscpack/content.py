@@ -1,4 +1,4 @@
-"""Uncompressed content: of one chunk, of all chunks as a stream, of a byte range."""
+"""Reading of uncompressed content: one chunk, all chunks, or a byte range; checksums are compared first."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ from shardcore.sources.wrapper_sources import KeptSource
 T = TypeVar("T")
 
 GUESS = 65536
-"""Bytes read for a chunk of unknown length."""
+"""Bytes that are read first for a chunk whose length is unknown."""
 THREADS = min(os.cpu_count() or 1, 8)
 SMALL_FILE = 2**18
 """Largest file, in bytes, that is read without threads."""
 BATCH = 2**20
-"""Uncompressed bytes per batch of a thread; small enough to stay in the cache."""
+"""Uncompressed bytes of the chunks that a thread handles together; few enough for the processor's cache."""
 SMALL_CHUNK = 2**18
-"""Chunks below this uncompressed size are decompressed by a single thread."""
+"""If chunk_size is below this number of bytes, a single thread decompresses the chunks."""
 MOST_AT_ONCE = 4096
 HELD = 2**24
-"""Uncompressed bytes of a batch that are held in memory if chunks are larger than the header says."""
+"""Uncompressed bytes after which the rest of a batch is not read yet: chunks may be larger than chunk_size."""
 TRIED_WHOLE = 2**26
-"""Chunks of up to this many uncompressed bytes are decompressed at once for verification."""
+"""Largest uncompressed size, in bytes, of a chunk that verification decompresses in one call."""
 TRIED_RATIO = 8
 STREAMED = ("zlib", "zstd")
 FAST = ("blosclz", "lz4")
@@ -58,7 +58,7 @@ FAST = ("blosclz", "lz4")
 LARGE_CHUNK = 2**25
 """Chunks above this uncompressed size are decompressed one at a time, by several threads each."""
 LARGE_PART = 2**24
-"""Uncompressed bytes per part of a large chunk that is streamed."""
+"""Uncompressed bytes per part in which a large chunk is decompressed."""
 
 
 Decoder = Callable[..., bytes]
@@ -67,7 +67,7 @@ Decoder = Callable[..., bytes]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Chunk as stored in the file."""
+    """Chunk as stored at `span` of the file: its bytes with the Blosc header, and its checksum (`digest`)."""
 
     number: int
     span: Span
@@ -89,7 +89,7 @@ class ChunkReader:
         self.table = table
         self.decoder: Decoder | None = None
         self._starts: NDArray[np.int64] | None = None
-        # Of the chunk that was read last.
+        # True if the codec of the chunk that was read last is in `FAST`.
         self._fast = False
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
@@ -123,7 +123,7 @@ class ChunkReader:
         self.header.checksum.check(stored.chunk, stored.digest, stored.digest_span, f"chunk {stored.number}")
 
     def plains(self, first: int, last: int | None, *, limit: int = DEFAULT_LIMIT) -> Iterator[bytes]:
-        """Yield the uncompressed bytes of the chunks `[first, last)` in order, large chunks in pieces.
+        """Yield the uncompressed bytes of chunks `[first, last)` (None: to the end) in order, large chunks in pieces.
 
         Threads, which end with the iterator, read and decompress a few chunks ahead if that is slower than writing.
         """
@@ -136,9 +136,9 @@ class ChunkReader:
                 yield one
 
     def around(self, stored: Stored, within: int, *, limit: int = DEFAULT_LIMIT) -> tuple[bytes, int]:
-        """Return uncompressed bytes of a chunk that include byte `within`, and the offset of the first of them.
+        """Return uncompressed bytes of a chunk that include byte `within`, and the offset of the first of these bytes.
 
-        For a small chunk these are all bytes; they are empty if the chunk ends before. Errors as for `plain`.
+        For a chunk that is not large, all bytes are returned; none if the chunk ends before `within`.
         """
         first = 0
         for piece in self._pieces(stored, limit):
@@ -164,13 +164,13 @@ class ChunkReader:
             yield decode(part, limit=limit, place=stored.span)
 
     def problems(self, tried: Sequence[bool]) -> Iterator[ShardError | None]:
-        """Read every chunk, compare its checksum and decompress it; yield its error or None, in order."""
+        """Compare the checksum of each chunk, decompress it if `tried` is True for it, and yield its error or None."""
         return self._in_order(partial(self._problems, tried), 0, len(tried))
 
     def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return the uncompressed bytes of all chunks.
 
-        If the chunks can expand to the total, threads decompress each of them directly into the result.
+        If the declared sizes are possible, threads decompress each chunk directly into the result.
         """
         starts = self.starts()
         total = int(starts[-1])
@@ -197,7 +197,7 @@ class ChunkReader:
         return buffer.getvalue()
 
     def plain_range(self, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the uncompressed bytes `[start, stop)`, cut at the end of the content; reads only their chunks."""
+        """Return the uncompressed bytes `[start, stop)`, or up to the end of the content; reads only their chunks."""
         try:
             first, skip = self.locate(start)
         except KeyAbsent:
@@ -218,7 +218,7 @@ class ChunkReader:
         return b"".join(parts)
 
     def locate(self, offset: int) -> tuple[int, int]:
-        """Return the chunk of an uncompressed byte, and the offset in that chunk."""
+        """Return the number of the chunk that contains an uncompressed byte, and the offset of the byte in it."""
         size, total, starts = self.header.chunk_size, self.header.plain_size, None
         if self.table.loaded or size <= 0 or total == UNKNOWN:
             starts = self.starts()
@@ -232,7 +232,7 @@ class ChunkReader:
         return number, offset - int(starts[number])
 
     def starts(self) -> NDArray[np.int64]:
-        """Return the uncompressed offset of each chunk and the total, int64, shape `(chunks + 1,)`; loads headers."""
+        """Return the uncompressed offset of each chunk, then the total size: `chunks + 1` int64; loads all headers."""
         if self._starts is None:
             self.table.load()
             self._starts = np.append(0, np.cumsum(self.table.headers["nbytes"], dtype=np.int64))
@@ -286,7 +286,7 @@ class ChunkReader:
     def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | int]:
         """Return the uncompressed bytes of neighbouring chunks, read in one request; an error ends the list.
 
-        Large chunks, and those after `HELD` bytes, are returned as their numbers.
+        For a large chunk, and for those after `HELD` bytes, the list has only the chunk number.
         """
         given: list[bytes | ShardError | int] = []
         held = 0
@@ -305,7 +305,7 @@ class ChunkReader:
         return given
 
     def _block(self, numbers: Sequence[int]) -> Source:
-        """Read adjacent chunks in one range and return it as a source; the file itself if they are not adjacent."""
+        """Read the range of several chunks and return it as a source; return the file for one chunk or a long range."""
         first, last = numbers[0], numbers[-1]
         if first == last:
             return self.source
@@ -359,7 +359,7 @@ class ChunkReader:
         return stored
 
     def _likely_size(self, number: int, place: int) -> int:
-        """Return the size of a chunk with its checksum, or an upper bound, or `GUESS` if neither is known."""
+        """Return the stored size of a chunk with its checksum, or an upper bound; `GUESS` if neither is known."""
         digest = self.header.checksum.size
         if self.table.known_at(number) == place:
             return max(int(self.table.headers["ctbytes"][number]), HEADER_SIZE) + digest

@@ -1,4 +1,4 @@
-"""The steps of a trace, by the facts of a lookup; the titles are those of `docs/formats/bloscpack.md`."""
+"""Titles, sentences and values of the steps of a lookup, for a trace; titles as in `docs/formats/bloscpack.md`."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ _WALKED = Row(
 _HEADER = Row(
     "Blosc header",
     "{text}",
-    "The header has codec, filter and sizes, so the chunk can be decompressed without the others.",
+    "The header has codec, filter and sizes, so the chunk can be decompressed without other chunks.",
     (
         Value("flags", lambda fact: f"{fact.stored.header.flags:#010b}", "flags of the chunk, bit by bit"),
         Value("nbytes", "stored.header.nbytes", "uncompressed bytes", "bytes"),

@@ -1,4 +1,4 @@
-"""Verification of a Bloscpack file: structure, offsets and headers, content."""
+"""Verification of a Bloscpack file to three depths: its structure, its offsets and chunk headers, its content."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class Verification:
         return done
 
     def _tried(self, left: int) -> list[bool]:
-        """Return a flag per chunk, True if it is decompressed; ends at the first chunk for which `left` is too small.
+        """Return a flag per chunk, True if it is decompressed, up to the first chunk that costs more than `left` bytes.
 
         A chunk costs its stored size and, if decompressed, its uncompressed size; a damaged chunk costs nothing.
         """

@@ -157,7 +157,7 @@ def test_a_cut_chunk_is_refused_at_every_length() -> None:
     for length in range(len(chunk)):
         with pytest.raises(Truncated):
             map_chunk(chunk[:length])
-    with pytest.raises(FormatError, match="bytes given"):
+    with pytest.raises(FormatError, match="were given"):
         map_chunk(chunk + b"x")
 
 
