@@ -433,7 +433,14 @@ def read_header(data: bytes) -> Header:
 
 @dataclass(frozen=True, slots=True)
 class ChunkArea:
-    """Part `[first, size)` of a file, with its chunks; `nchunks` is -1 if unknown, `digest` the checksum size."""
+    """Part of a file that can contain chunks.
+
+    Attributes:
+        first: Offset at which the first chunk begins.
+        nchunks: Number of chunks; -1 if unknown.
+        digest: Size of the checksum after each chunk, in bytes.
+        size: Size of the file, at which the part ends.
+    """
 
     first: int
     nchunks: int

@@ -27,7 +27,7 @@ from shardcore.formats.bloscpack.lookup import (
     WholeContent,
 )
 from shardcore.model.span import Span
-from shardcore.model.text import grouped_digits, plural, short
+from shardcore.model.text import plural, short
 from shardcore.shards.trace import Row, Rows, Value
 
 
@@ -74,7 +74,7 @@ def _header_text(fact: HeaderRead) -> str:
     header = fact.stored.header
     size = plural(header.nbytes, "uncompressed byte")
     flags = ", ".join(header.flag_names())
-    return f"{size} stored in {grouped_digits(header.ctbytes)}, this header included; flags: {flags}."
+    return f"{size} stored in {plural(header.ctbytes, 'byte')}, including this header; flags: {flags}."
 
 
 def _verdict(fact: ChecksumCompared) -> str:

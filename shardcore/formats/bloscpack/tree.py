@@ -35,7 +35,7 @@ from shardcore.model.node import Children, Node
 from shardcore.model.record import FieldRole, Record
 from shardcore.model.section import Section
 from shardcore.model.span import SourceName, Span
-from shardcore.model.text import grouped_digits, plural, product_text
+from shardcore.model.text import plural, product_text
 from shardcore.shards.cache import LruCache, Once
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource
@@ -178,7 +178,7 @@ class BloscpackTree:
             return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=UNCLAIMED.doc)
         header = self._table.header(number)
         how = "a memcpy" if header.memcpyed else f"{header.codec_name}, filter {header.filter_name}"
-        text = f"{plural(header.nbytes, 'uncompressed byte')} stored in {grouped_digits(header.ctbytes)}, {how}"
+        text = f"{plural(header.nbytes, 'uncompressed byte')} stored in {plural(header.ctbytes, 'byte')}, {how}"
 
         def kids() -> Sequence[Node]:
             if (kept := self._kept.get(number)) is not None:

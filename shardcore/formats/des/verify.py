@@ -48,7 +48,7 @@ def verify(file: DesFile, depth: Depth, progress: Progress) -> Report:
 
 @dataclass(frozen=True, slots=True)
 class _Payload:
-    """Result of checking a payload or BigFile that several entries may share."""
+    """Result of checking a payload or BigFile that several entries may share; `size` is None if not read to its end."""
 
     digest: str = ""
     size: int | None = None
@@ -188,7 +188,7 @@ class _Checks:
     # --- contents -------------------------------------------------------------------------------------------------
 
     def contents(self) -> tuple[int, int]:
-        """Decompress each payload once; return the number of contents with a sha256, and the number without."""
+        """Decompress each payload once; return the numbers of checked contents with a sha256 and without."""
         entries, c, work = self._entries, self._entries.columns, ContentBudget(self._file.source.size)
         absurd = ~self._unreadable & (c.codec > 0) & (c.size > DEFAULT_LIMIT)
         absurd &= c.size // np.uint64(RATIO) >= c.length
@@ -237,7 +237,7 @@ class _Checks:
                 self._progress(int(np.searchsorted(stops, at, "right")), len(self._entries))
 
     def _by_payload(self, rows: Rows) -> tuple[Rows, NDArray[np.bool_], NDArray[np.uint64]]:
-        """Sort rows by payload; return them, the first of each payload, and the largest size that its rows declare."""
+        """Return rows sorted by payload, a mask of the first row per payload, and the largest size declared for it."""
         c = self._entries.columns
         named = np.zeros(len(rows), np.uint64)
         numbers: dict[bytes, int] = {}
