@@ -1,4 +1,4 @@
-"""Bloscpack, versions 1, 2 and 3, and the bcolz folders that hold such files."""
+"""Bloscpack, versions 1, 2 and 3, and bcolz folders, whose files are Bloscpack: name, options, entry points."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType, written
 from shardcore.shards.format import Detail, Format, lazily

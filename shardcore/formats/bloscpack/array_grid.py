@@ -25,7 +25,7 @@ FileOf = Callable[[int], str | None]
 """Function that returns the file name of a chunk; None if the file is missing."""
 
 Places = Callable[[int, int], tuple[int, int]]
-"""Function that returns the offsets of two chunks in the file; -1 if unknown."""
+"""Function that returns the offsets in the file of two chunks, given by number; -1 if unknown."""
 
 
 class ArrayGrid(StoredGrid):

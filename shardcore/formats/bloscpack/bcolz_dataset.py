@@ -176,7 +176,7 @@ class BcolzDataSet(DataSet):
 
     @abstractmethod
     def _column_of(self, ref: ObjectRef) -> BcolzColumn:
-        """Return the column of an object; raise the error of a damaged column."""
+        """Return the column of an object; if the column is damaged, raise its error."""
 
     @abstractmethod
     def _check_columns(self, findings: Findings, depth: Depth) -> None:
@@ -342,7 +342,7 @@ class BcolzColumnFolder(BcolzDataSet):
 
 
 class BcolzChunks(Objects):
-    """One row per file of a column."""
+    """Objects of a column: one row per chunk file."""
 
     kinds = ("chunk",)
     codecs = BloscpackObjects.codecs
@@ -374,7 +374,7 @@ class BcolzChunks(Objects):
         return self._chunk(row, keep=True)
 
     def _chunk(self, row: int, *, keep: bool) -> ObjectRef:
-        """Return the chunk of a file; with `keep`, the file stays open."""
+        """Return the chunk in the file of a row; with `keep`, the file stays open."""
         file = self._files[row]
         try:
             with self._data_set.borrowed(file.name, keep=keep) as member:
@@ -485,7 +485,7 @@ class BcolzTable(BcolzDataSet):
 
 
 class TableObjects(Objects):
-    """One row per column of a table."""
+    """Objects of a table: one row per column."""
 
     kinds = ("column",)
     codecs = ("blosc",)

@@ -30,7 +30,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
 
 DEFAULT_LIMIT = 2**30
-"""Uncompressed bytes allowed per chunk by default."""
+"""Default of the largest uncompressed size that is allowed for a chunk, in bytes."""
 HEADER_SIZE = CHUNK_HEADER.size
 VERSION = int(CHUNK_HEADER.fields[0].default)
 """Version of the Blosc format that Blosc 1 readers accept."""
@@ -175,7 +175,7 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
 
 
 def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.bool_]:
-    """Return a mask of the headers that are valid by the rules of `check_chunk_header`, but allow the codec snappy."""
+    """Return a mask of the headers that `check_chunk_header` accepts; those with codec snappy are accepted, too."""
     flags, nbytes = headers["flags"], headers["nbytes"].astype(np.int64)
     blocksize, stored = headers["blocksize"].astype(np.int64), headers["ctbytes"].astype(np.int64)
     copied = flags & _MEMCPYED != 0
@@ -189,10 +189,10 @@ def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.b
 
 
 def can_expand(headers: NDArray[Any], size: int) -> bool:
-    """Return True if the chunks fit in `size` bytes, and none declares more than its codec can expand them to."""
+    """Return True if the chunks fit in `size` bytes, and none declares more bytes than its codec can produce."""
     stored = headers["ctbytes"].astype(np.int64)
     most = np.array([_EXPANSION.get(codec, 0) for codec in range(8)])[headers["flags"] >> 5]
-    # A stream, whose slack is allowed, has at least 5 bytes.
+    # The slack is allowed for each stream, which has at least 5 stored bytes.
     return bool(stored.sum() <= size and (headers["nbytes"] <= stored * (most + _EXPANSION_SLACK // 5)).all())
 
 
@@ -201,7 +201,7 @@ def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place:
 
     Args:
         chunk: Exactly the bytes of the chunk, header included.
-        limit: Uncompressed bytes allowed.
+        limit: Maximum number of uncompressed bytes.
         place: Location of the chunk, for errors.
     """
     header = _checked_header(chunk, limit, place)
@@ -331,7 +331,7 @@ def decompress(
 
     Args:
         chunk: Exactly the bytes of the chunk, header included.
-        limit: Uncompressed bytes allowed.
+        limit: Maximum number of uncompressed bytes.
         place: Location of the chunk, for errors.
         threads: Threads for this one call; useful for a single large chunk.
         out: Writable buffer of exactly the uncompressed size, filled instead of allocating one.
@@ -402,7 +402,7 @@ def stream_chunk(chunk: bytes | memoryview, codec: str, *, place: Span | None = 
 def blosc(threads: int = 1) -> Any:
     """Return the extension module of python-blosc, set up to run without the interpreter lock and global state.
 
-    The settings are those of the process; importing `blosc` elsewhere resets them.
+    The settings apply to the whole process; importing `blosc` elsewhere resets them.
     """
     library = _extension()
     library.set_releasegil(True)

@@ -110,7 +110,7 @@ class ChunkWalk:
         headers: Headers of these chunks, concatenated.
         next: Offset of the next chunk.
         end: Error that ended the walk; None if there is none.
-        cut: True if the walk ended at bytes that are fewer than a header.
+        cut: True if the file ends within the header of a chunk.
     """
 
     def __init__(self, area: ChunkArea) -> None:

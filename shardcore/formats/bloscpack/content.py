@@ -48,7 +48,7 @@ SMALL_CHUNK = 2**18
 """If chunk_size is below this number of bytes, a single thread decompresses the chunks."""
 MOST_AT_ONCE = 4096
 HELD = 2**24
-"""Uncompressed bytes after which the rest of a batch is not read yet: chunks may be larger than chunk_size."""
+"""Uncompressed bytes after which a batch stops: its other chunks, which may exceed chunk_size, are read later."""
 TRIED_WHOLE = 2**26
 """Largest uncompressed size, in bytes, of a chunk that verification decompresses in one call."""
 TRIED_RATIO = 8
@@ -93,7 +93,7 @@ class ChunkReader:
         self._fast = False
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
-        """Read a chunk with its checksum; one request if its length is known or can be estimated."""
+        """Read a chunk with its checksum, with one request if its length is known or can be estimated."""
         through = source or self.source
         place = self.table.place(number, through)
         try:
@@ -164,7 +164,7 @@ class ChunkReader:
             yield decode(part, limit=limit, place=stored.span)
 
     def problems(self, tried: Sequence[bool]) -> Iterator[ShardError | None]:
-        """Compare the checksum of each chunk, decompress it if `tried` is True for it, and yield its error or None."""
+        """Yield the error of each chunk, or None: compare its checksum, and decompress it if `tried` is True for it."""
         return self._in_order(partial(self._problems, tried), 0, len(tried))
 
     def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
@@ -197,7 +197,7 @@ class ChunkReader:
         return buffer.getvalue()
 
     def plain_range(self, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the uncompressed bytes `[start, stop)`, or up to the end of the content; reads only their chunks."""
+        """Return uncompressed bytes `[start, stop)`, cut at the end of the content; reads only chunks with them."""
         try:
             first, skip = self.locate(start)
         except KeyAbsent:
@@ -245,7 +245,7 @@ class ChunkReader:
     def _in_order(
         self, work: Callable[[Sequence[int]], list[T]], first: int, last: int | None, *, streamed: bool = False
     ) -> Iterator[T]:
-        """Apply `work` to batches of the chunks `[first, last)` and yield the results in order; threads work ahead."""
+        """Apply `work` to batches of chunks `[first, last)`; yield the results in order, while threads work ahead."""
         batches = self._batches(first, last)
         large = not 0 <= self.header.chunk_size <= LARGE_CHUNK
         few = self.source.size <= SMALL_FILE or (last is not None and last - first < 2)
@@ -284,7 +284,7 @@ class ChunkReader:
             raise LimitExceeded(text, span=stored.span)
 
     def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | int]:
-        """Return the uncompressed bytes of neighbouring chunks, read in one request; an error ends the list.
+        """Return the uncompressed bytes of neighbouring chunks, read in one request; an error is the last item.
 
         For a large chunk, and for those after `HELD` bytes, the list has only the chunk number.
         """
@@ -305,7 +305,7 @@ class ChunkReader:
         return given
 
     def _block(self, numbers: Sequence[int]) -> Source:
-        """Read the range of several chunks and return it as a source; return the file for one chunk or a long range."""
+        """Read the range of several chunks and return it as a source; return the file for one chunk or over 2 MiB."""
         first, last = numbers[0], numbers[-1]
         if first == last:
             return self.source

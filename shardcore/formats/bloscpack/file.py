@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class BloscpackFile:
-    """One Bloscpack file. Thread-safe."""
+    """An open Bloscpack file, which several threads can use at the same time."""
 
     def __init__(self, source: Source, header: Header, metadata: MetadataSection | None, offsets: Offsets) -> None:
         self.source = source
@@ -81,7 +81,7 @@ class BloscpackFile:
 
     @property
     def chunks_end(self) -> tuple[int, bool]:
-        """End of chunks and their checksums, and True if all chunks were found; before `load`, file size and True."""
+        """Offset after the last checksum, and True if all chunks were found; before `load`, file size and True."""
         return self._end.get(self._last_end) if self.table.loaded else (self.offsets.area.size, True)
 
     def _last_end(self) -> tuple[int, bool]:
@@ -93,7 +93,7 @@ class BloscpackFile:
 
     @property
     def cut(self) -> Truncated | None:
-        """Error of the first chunk that is cut by the end of the file; None without one, and before `load`."""
+        """Error of the first chunk that is cut by the end of the file; None if there is none, and before `load`."""
         return self._cut.get(self._first_cut) if self.table.loaded else None
 
     def _first_cut(self) -> Truncated | None:
@@ -154,7 +154,7 @@ class BloscpackFile:
         return value
 
     def _parsed(self) -> Any | ShardError:
-        """Return the parsed metadata or its error, to be cached. A SourceError is raised: a later read may succeed."""
+        """Return the parsed metadata or its error, for caching; raise a SourceError, as a later read may succeed."""
         assert self.metadata is not None
         try:
             return parse_metadata(self.metadata, self.metadata_text())

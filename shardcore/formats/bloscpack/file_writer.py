@@ -116,7 +116,7 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Options of the writer.
+    """Options of the Bloscpack writer.
 
     Attributes:
         codec: One of `CODECS`.
@@ -125,7 +125,7 @@ class Packing:
         typesize: Bytes of an element; None: itemsize of the array, else 8.
         chunk_size: Uncompressed bytes of every chunk but the last, rounded down to whole elements; None: 1 MiB.
         checksum: Name of the checksum after every chunk.
-        offsets: Write offsets.
+        offsets: Write the table of chunk offsets.
         spare: Spare offset slots; None: ten per chunk.
         metadata_codec: `none` or `zlib`.
         exact: Use `chunk_size` without rounding it, and reduce the typesize to a divisor of it.

@@ -449,7 +449,7 @@ class ChunkArea:
 
     @property
     def most(self) -> int:
-        """Maximum number of chunks that are listed: `nchunks`, but at most one more than can fit in the file."""
+        """Maximum number of chunks that are listed: `nchunks`, at most one more than fit; if unknown, as many as fit."""
         fit = max(self.size - self.first, 0) // (CHUNK_HEADER.size + self.digest)
         return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
 

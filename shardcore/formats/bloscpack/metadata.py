@@ -222,7 +222,7 @@ def _type_string(text: str) -> str:
 
 
 def _fields(descr: list[Any], room: list[int]) -> list[Any]:
-    """Return the fields as tuples of name, type and shape, as NumPy requires; at most `room[0]`, which is reduced."""
+    """Return the fields as tuples (name, type, shape), as NumPy requires; reduces `room[0]`, the number allowed."""
     room[0] -= len(descr)
     if room[0] < 0:
         raise ValueError(f"more than {MAX_FIELDS} fields")

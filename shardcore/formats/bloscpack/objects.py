@@ -47,7 +47,7 @@ class BloscpackObjects(Objects):
 
     @property
     def sized(self) -> bool:
-        """True if the header has the sizes of the chunks and the offsets have their locations."""
+        """True if header and offsets contain size and location of every chunk, so that no chunk must be read."""
         if self._file.header.plain_size == UNKNOWN or not self._file.offsets.used:
             return False
         return bool((self._table.slot_places(np.arange(len(self._table))) != UNKNOWN).all())
@@ -118,7 +118,7 @@ class BloscpackObjects(Objects):
         return ref if cut is None else replace(ref, state=State.DAMAGED, error=str(cut))
 
     def damaged(self, rows: I64) -> NDArray[np.bool_]:
-        """Return a mask of the chunks with an invalid header or location; only after `load_index`."""
+        """Return a mask of the chunks with an invalid header or location; requires `load_index` before."""
         headers, places = self._table.headers[rows], self._table.places[rows]
         return ~(self._table.area.fits(places, headers) & plausible(headers, 2**32))
 

@@ -96,7 +96,7 @@ class BloscpackShard(FileShard, Arrays):
         return array_info(self.metadata)
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the array of an object, or None; a chunk is a range of the first axis if possible, else flat."""
+        """Return the array of an object, or None; a chunk is part of the first axis if possible, else flat."""
         layout = self.whole_layout
         if layout is None or ref.key == ALL:
             return layout

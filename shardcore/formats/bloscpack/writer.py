@@ -77,10 +77,10 @@ class InputContent:
 
 
 class BloscpackWriter(Writer):
-    """Writes one file, or a folder with one file per input.
+    """Writes one file, or one file per input into a folder; with `checks` set, decompresses and compares each chunk.
 
     Args:
-        output: The file or folder; with `checks`, every written chunk is decompressed and compared with its input.
+        output: The file or folder to write.
         metadata: JSON text, path of a JSON file, or a value; stored in every file.
         **options: Options of `Packing`, by name.
     """
@@ -244,7 +244,7 @@ def array_content(array: Any, who: str) -> InputContent:
     if isinstance(rows, np.ndarray):
         layout = replace(layout, order="F" if np.isfortran(rows) else "C")
         rows = rows.T if layout.order == "F" else rows
-        # A single row may be the whole array.
+        # Flat, because a single row may be larger than a piece.
         rows = rows.reshape(-1) if rows.flags.c_contiguous else rows
     step = max(STREAM_PIECE // (math.prod(rows.shape[1:]) * dtype.itemsize or 1), 1)
 

@@ -1,4 +1,4 @@
-"""Data Easy Store: shards of business documents by uid and date, with large contents in separate files."""
+"""Data Easy Store, shards of documents by uid and date, large ones in separate files: name, options, entry points."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType, written
 from shardcore.shards.format import Detail, Format, lazily

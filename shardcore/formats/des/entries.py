@@ -1,4 +1,4 @@
-"""The entries of an index as NumPy columns, without an object per entry."""
+"""Entries of an index: their fields as NumPy columns, errors in them, and searches by uid, hash and offset."""
 
 from __future__ import annotations
 
@@ -328,7 +328,7 @@ class Entries:
     def rows_of(self, uids: Iterable[bytes]) -> list[Rows]:
         """Return the rows of each uid, ascending.
 
-        A uid is compared with all uids of its length; after `SCANS` single lookups, these are sorted and cached.
+        Compares with all uids of equal length; after `SCANS` single lookups of a length, these are sorted and cached.
         """
         wanted = list(uids)
         if len(wanted) == 1 and (kept := self._by_length.get(len(wanted[0]))) is not None:
@@ -423,7 +423,7 @@ class Entries:
 def _walk(index: bytes, version: int, count: int) -> tuple[EntryShape, EntryWalk]:
     """Return the layout and the walk of the entries.
 
-    Version 1 has two layouts. Used is the one whose entries end exactly with the index, or else one with all entries.
+    Version 1 has two layouts. The result is the one whose entries end exactly with the index, or else fit in it.
     """
     if version != 1:
         shape = ShapeV2(index)

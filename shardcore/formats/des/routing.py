@@ -171,7 +171,7 @@ def _parsed(created_at: str) -> datetime:
 
 
 def bits_of_names(names: Iterable[ShardName]) -> int | None:
-    """Return the smallest `n_bits` with which the shard numbers print as in all names; None if there is none."""
+    """Return the smallest `n_bits` whose shard numbers are printed as in all file names; None if there is none."""
     return _smallest_bits({name.hex: np.array([name.number], np.uint16) for name in names})
 
 
@@ -208,7 +208,7 @@ class Zone:
     Attributes:
         start: First shard number.
         end: Last shard number, inclusive.
-        s3: `bucket`, `prefix`, `region_name`, `endpoint_url`, if given.
+        s3: Those of `bucket`, `prefix`, `region_name` and `endpoint_url` that the file contains.
         path: Folder relative to the zones file, or absolute; the reference supports buckets only.
     """
 

@@ -233,7 +233,7 @@ def _payload_in(entry: dict[str, Any]) -> Span | None:
 
 
 def _shifted(payload: Span, missing: int, stop: int) -> list[Span]:
-    """Return a span, and the same `missing` bytes earlier; leave out those not between the header and `stop`."""
+    """Return the span of a payload, and the span `missing` bytes before it; each only if between header and `stop`."""
     starts = dict.fromkeys((payload.start, payload.start - missing))
     return [Span("", at, at + payload.size) for at in starts if layout.HEADER.size <= at and at + payload.size <= stop]
 
@@ -357,7 +357,7 @@ def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, recor
 
 
 def _uids_before(near: Near, first: int, place: int, least: int) -> NDArray[np.int64]:
-    """Return possible lengths of a uid that ends at `place`, from `least` on: the two bytes before it equal them."""
+    """Return possible lengths, from `least` on, of a uid that ends at `place`: two bytes before it store its length."""
     raw = np.frombuffer(near(first, max(first, place)), np.uint8).astype(np.int64)
     lengths = np.arange(least, max(len(raw) - layout.UID_HEAD.size + 1, least))
     at = len(raw) - layout.UID_HEAD.size - lengths

@@ -66,7 +66,7 @@ class DesShard(FileShard):
         return self.file.mapped
 
     def _load_index(self, progress: Progress) -> None:
-        """Build the data map and the orders by offset and size; reads at most the sidecar."""
+        """Build the data map and the sort orders by offset and size; reads nothing but the sidecar."""
         progress(0, 1)
         _ = self.file.tombstoned
         self._objects.sort()
@@ -107,7 +107,7 @@ class DesShard(FileShard):
         return self.file.decode(row, stored)
 
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
-        """Return a range of the content. Uncompressed payloads and BigFiles are read only in this range, unverified."""
+        """Return a range of a content; if stored uncompressed, only this range is read, and nothing is verified."""
         data = self.file.read_range(ref, start, stop, limit)
         return super()._read_range(ref, start, stop, limit) if data is None else data
 

@@ -36,7 +36,7 @@ from shardcore.sources.base import Folder, Source
 SUFFIX = ".meta"
 VERSION = 1
 MAX_SIDECAR = 1 << 28
-"""Largest sidecar read, 256 MiB."""
+"""Largest sidecar that is read, in bytes: 256 MiB."""
 SIDECAR_LIMITS = JsonLimits(size=MAX_SIDECAR)
 MOST_SOUGHT = 1 << 20
 """Largest sidecar in which tombstones are located, in bytes; in a larger one the span is the whole file."""
@@ -89,8 +89,8 @@ def entry_key(uid: str, created_at: str) -> str:
 def uid_and_time(key: str, item: Mapping[str, Any]) -> tuple[str, str]:
     """Return uid and created_at of a member of `index` or `tombstones`; "" if it has no time.
 
-    The uid and time in a key `uid:timestamp` win over the members `uid` and `created_at`, because the reference uses
-    only the key. A uid may contain colons.
+    A key `uid:timestamp` takes precedence over the members `uid` and `created_at`, because the reference uses only
+    the key. A uid may contain colons.
     """
     uid = item.get("uid")
     timed = _TIMED_KEY.fullmatch(key)

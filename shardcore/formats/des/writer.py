@@ -74,7 +74,7 @@ class NewShard:
         self.name = name
         self.plain = 0
         self.count = 0
-        # For the sidecar, one per entry: sha256 in hex, and time of day of `created_at`.
+        # For the sidecar, one per entry: sha256 in hex, and `created_at` if it has a time of day.
         self.checksums: list[str] = []
         self.times: list[str] = []
         self._version = version
@@ -203,7 +203,7 @@ class DesWriter(Writer):
     """Writes payloads as they arrive, then index and footer.
 
     Args:
-        output: The file or folder.
+        output: The file or folder to write.
         codec: Codec of payloads; the codec in the details of an object takes precedence.
         level: Level of the codec.
         threshold: Contents of more than this number of bytes become BigFiles.
@@ -326,7 +326,7 @@ class DesWriter(Writer):
                 file.complete()
 
     def finish(self) -> tuple[WrittenFile, ...]:
-        """Write all files. BigFiles that only a replaced shard refers to are kept; a note reports their number."""
+        """Write all files. BigFiles of a replaced shard that are no longer used are kept; a note has their number."""
         target, old = self.output.target, set[str]()
         if target is not None and self.output.force:
             old = _bigfiles_in(target) if self.output.folder else _bigfiles_of(target)
