@@ -433,13 +433,9 @@ def read_header(data: bytes) -> Header:
 
 @dataclass(frozen=True, slots=True)
 class ChunkArea:
-    """Part of a file that can contain chunks.
+    """Part of a file that can contain chunks: from the offset of the first chunk to the file size.
 
-    Attributes:
-        first: Offset at which the first chunk begins.
-        nchunks: Number of chunks; -1 if unknown.
-        digest: Size of the checksum after each chunk, in bytes.
-        size: Size of the file, at which the part ends.
+    `nchunks` is the number of chunks, -1 if unknown; `digest` is the size of the checksum after each chunk, in bytes.
     """
 
     first: int
@@ -449,7 +445,7 @@ class ChunkArea:
 
     @property
     def most(self) -> int:
-        """Maximum number of chunks that are listed: `nchunks`, at most one more than fit; if unknown, as many as fit."""
+        """Maximum number of chunks that are listed: `nchunks`, at most one more than fit; as many as fit if unknown."""
         fit = max(self.size - self.first, 0) // (CHUNK_HEADER.size + self.digest)
         return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
 
