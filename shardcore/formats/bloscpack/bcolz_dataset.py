@@ -304,7 +304,7 @@ class BcolzColumnFolder(BcolzDataSet):
             record(WholeContent(ref.spans))
             return ref
         if column.pickled and key.kind is not KeyKind.CHUNK:
-            raise KeyAbsent(str(key), "a column of Python objects has only keys of chunks: `0`, `1` … and `all`")
+            raise KeyAbsent(str(key), "this column has Python objects, so its only keys are chunk numbers and `all`")
         if key.kind is KeyKind.ELEMENT:
             found = attempt(lambda: element_at(key.index, column.array))
             record(ElementByte(found, about[1:]))

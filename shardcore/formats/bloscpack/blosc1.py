@@ -159,7 +159,7 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
         raise FormatError(message, span=place)
     if header.memcpyed and header.ctbytes != header.nbytes + HEADER_SIZE:
         raise FormatError(
-            f"a memcpy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its header; "
+            f"a memcpy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its Blosc header; "
             f"ctbytes is {grouped_digits(header.ctbytes)}",
             span=place,
         )
@@ -341,7 +341,7 @@ def decompress(
     """
     header = check_chunk(chunk, limit=limit, place=place)
     if out is not None and len(out) != header.nbytes:
-        message = f"the chunk has {plural(header.nbytes, 'uncompressed byte')}, not {grouped_digits(len(out))}"
+        message = f"the chunk has {plural(header.nbytes, 'uncompressed byte')}; `out` has {grouped_digits(len(out))}"
         raise FormatError(message, span=place)
     if header.nbytes == 0:
         return b""

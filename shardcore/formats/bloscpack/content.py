@@ -280,7 +280,7 @@ class ChunkReader:
         if tried and header.codec_name in STREAMED:
             stream_chunk(stored.chunk, header.codec_name, place=stored.span)
         else:
-            text = f"{header.ctbytes} stored bytes declare {header.nbytes} uncompressed bytes: not decompressed"
+            text = f"not decompressed: {header.ctbytes:,} stored bytes declare {header.nbytes:,} uncompressed bytes"
             raise LimitExceeded(text, span=stored.span)
 
     def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | int]:

@@ -217,7 +217,7 @@ def parse_dtype(text: Any, *, objects: bool = False) -> np.dtype[Any]:
 
 def _type_string(text: str) -> str:
     if len(text) > MAX_TYPE_LETTERS:
-        raise ValueError(f"the type has {len(text)} letters")
+        raise ValueError(f"the type has {len(text)} letters; the limit is {MAX_TYPE_LETTERS}")
     return text
 
 

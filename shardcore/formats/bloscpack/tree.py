@@ -143,7 +143,7 @@ class BloscpackTree:
             doc = "Zeros, reserved for longer metadata."
             yield Node("room", metadata.padding, role=FieldRole.PADDING, doc=doc)
         if metadata.digest.size:
-            doc = "The checksum of the stored metadata, without the zeros after it, which detects damage."
+            doc = "The checksum of the stored metadata without the zeros after it; it detects damage."
             yield Node("checksum", metadata.digest, role=FieldRole.HASH, doc=doc, error=problem)
 
     def _chunks_node(self, part: Section) -> Node:
@@ -225,7 +225,7 @@ def _chunk_parts(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...
                 value=stored if len(stored) == checksum.size else None,
                 text=stored.hex(),
                 role=FieldRole.HASH,
-                doc="The checksum of the stored chunk with its Blosc header, which detects damage.",
+                doc="The checksum of the stored chunk with its Blosc header; it detects damage.",
                 error=error,
             )
         )

@@ -185,7 +185,7 @@ class Verification:
         if count and complete and end < self._file.source.size:
             span = Span("", end, self._file.source.size)
             what = plural(span.size, "byte follows", "bytes follow")
-            message = f"{what} the last chunk: appending can leave some, and readers ignore them"
+            message = f"{what} the last chunk: appending can leave such bytes, and readers ignore them"
             self._findings.note("bloscpack.trailing", span, message)
 
     def _chunks(self, progress: Progress) -> int:

@@ -139,7 +139,7 @@ class BloscpackWriter(Writer):
         if self._done:
             return
         if self._file is None:
-            raise UsageError("nothing to pack: a folder of Bloscpack files has one file per input")
+            raise UsageError("nothing to pack: a folder of Bloscpack files needs at least one input")
         self._empty(self._file)
 
     def _empty(self, file: Draining) -> NewFile:
@@ -202,7 +202,7 @@ def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spoo
     who = label or "the content"
     if not isinstance(data, bytes) and hasattr(data, "dtype"):
         if facts.keys() & {"dtype", "shape", "order"}:
-            raise UsageError(f"{who}: an array has its own dtype, shape and order")
+            raise UsageError(f"{who}: dtype, shape and order cannot be set for an array, which has its own")
         return array_content(data, who)
     pieces = pieces_of(data, label)
     size = _size_of(data)
@@ -259,8 +259,8 @@ def array_content(array: Any, who: str) -> InputContent:
 
 def _check_size(array: ArrayLayout, size: int, who: str, error: type[ShardError]) -> None:
     if array.nbytes != size:
-        described = plural(array.nbytes, "byte")
-        raise error(f"{who}: an array of this type and shape has {described}; the content has {grouped_digits(size)}")
+        described = f"{array.dtype} with shape {array.shape} has {plural(array.nbytes, 'byte')}"
+        raise error(f"{who}: an array of {described}; the content has {grouped_digits(size)}")
 
 
 def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayLayout | None:
@@ -268,7 +268,7 @@ def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayLayout | None:
     if not given:
         return None
     if not {"dtype", "shape"} <= given.keys():
-        raise UsageError(f"{who}: an array requires dtype and shape; order defaults to C")
+        raise UsageError(f"{who}: only {' and '.join(given)} given; an array requires both dtype and shape")
     try:
         return array_info({"container": "numpy", "order": "C"} | given)
     except FormatError as error:

@@ -260,7 +260,7 @@ class Entries:
         """Return the reason why the content of a row cannot be read; "" if it can."""
         entry = entry or self.entry(row)
         if entry.big:
-            bad_hash = "the hash of the BigFile is not 64 hex digits, so it is not read"
+            bad_hash = "the hash of the BigFile is not 64 hex digits, so its file is not read"
             return "" if layout.is_hash(self.hash_of(entry)) else bad_hash
         stop = entry.offset + entry.length
         if stop > self.data_stop:

@@ -38,7 +38,7 @@ KEPT_DECODED = 1 << 25
 
 
 class DataMap:
-    """Ranges that cover the data section without overlap: payloads, or parts of them, and gaps (row -1)."""
+    """Ranges that cover the data section without overlap: (parts of) payloads with their rows, gaps with row -1."""
 
     def __init__(self, entries: Entries) -> None:
         start, stop = HEADER.size, entries.data_stop
@@ -159,7 +159,7 @@ class DesFile:
         if isinstance(error, RemoteError):
             raise error.with_traceback(None)
         if error is not None:
-            text = f"deletions are unknown: {error.message}"
+            text = f"it is unknown whether the object is deleted: {error.message}"
             kind = SourceError if isinstance(error, SourceError) else FormatError
             raise kind(text, remedy=Remedy.DELETED)
         if self.is_tombstoned(row):
@@ -237,7 +237,7 @@ class DesFile:
                 yield piece
             if digest.hexdigest() != self.entries.hash_text(row).lower():
                 name = bigfile_name(self.entries.hash(row))
-                message = f"sha256 of {name}: computed {digest.hexdigest()}, stored in its name"
+                message = f"sha256 of {name}: computed {digest.hexdigest()}, unlike its name"
                 raise BadChecksum(message, span=Span(name, 0, source.size))
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes | None:

@@ -179,7 +179,7 @@ class DesLookup:
         return ObjectSlice(self._objects, self._file.entries.rows_of([key.raw])[0])
 
     def gather_references(self, into: ReferenceCollector) -> None:
-        """Add the entries that refer to a BigFile, if `into` collects the references to one."""
+        """If `into` collects the references to a BigFile, add the entries that refer to it."""
         entries, span = self._file.entries, into.span
         name = SourceName.parse(span.source)
         if name.path.startswith(f"{BIGFILES}/") and not name.stretches:

@@ -384,7 +384,7 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
         SourceError: The zones file cannot be read.
     """
     if not date:
-        raise UsageError("no date: a uid is also routed by its date; pass -O date=CREATED_AT")
+        raise UsageError("no date: the name of a shard begins with the date of created_at; pass -O date=CREATED_AT")
     day = shard_date(str(date))
     found = None
     if zones is not None:

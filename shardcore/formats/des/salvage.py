@@ -159,7 +159,7 @@ class _Search:
                         spans = (span, *ref.spans[1:])
                         return SalvagedObject(ref.key, name, spans, pieces, by, "" if by else _SIZE_ONLY)
         if ref.error or ref.state is State.DAMAGED:
-            why = ref.error or "the reference to it is invalid"
+            why = ref.error or "its entry is invalid"
             return SalvagedObject(ref.key, name, ref.spans, why=why)
         pieces = partial(bounded, shard, ref, self._damaged.limit)
         if checksum:

@@ -152,7 +152,7 @@ def _read(path: Path) -> bytes | None:
 def _parsed(data: bytes, name: str) -> dict[str, Any]:
     tree = parse_json(data, name, limits=sidecar.SIDECAR_LIMITS)
     if not isinstance(tree, dict) or not all(isinstance(tree.get(k, {}), dict) for k in ("index", "tombstones")):
-        raise UsageError(f"{name} is not a sidecar")
+        raise UsageError(f"{name} is not a sidecar: not a JSON object with objects `index` and `tombstones`")
     # Existing members keep their order, to change few bytes.
     return tree | {part: tree.get(part, {}) for part in ("index", "tombstones")}
 

@@ -75,7 +75,7 @@ class _Checks:
         if error:
             self.findings.error("des.index-cut", lost, error)
         elif lost.size:
-            text = f"{plural(lost.size, 'byte')} of the index after the last entry: the reference ignores them"
+            text = f"{plural(lost.size, 'byte')} after the last entry of the index: the reference ignores them"
             self.findings.warning("des.index-trailing", lost, text)
         version, place = self._entries.shape.name, HEADER.span("version")
         if version == "1":
@@ -266,8 +266,8 @@ class _Checks:
         code, message, declared = payload.code, payload.message, int(c.size[row])
         if not code and payload.size != declared and (c.big[row] or c.codec[row]):
             code = "des.bigfile" if c.big[row] else "des.content"
-            size = "more than the" if payload.size is None else f"{plural(payload.size, 'byte')};"
-            message = f"the content has {size} {declared:,} declared"
+            size = "more bytes" if payload.size is None else plural(payload.size, "byte")
+            message = f"the content has {size}; the entry declares {declared:,}"
         said = "" if code else self._checksum(row)
         if said and said != payload.digest:
             code = "des.checksum"
