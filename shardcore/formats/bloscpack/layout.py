@@ -318,7 +318,7 @@ class Header:
     Attributes:
         record: Layout of the header in this version.
         values: The fields as stored, by name.
-        checksum: The checksum after every chunk.
+        checksum: Kind of the checksum after every chunk.
         version: 1, 2 or 3.
         options: Bits of `HeaderOption`.
         typesize: Bytes of one element; 0 in version 1, which does not have it.

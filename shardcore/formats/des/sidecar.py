@@ -39,7 +39,7 @@ MAX_SIDECAR = 1 << 28
 """Largest sidecar that is read, in bytes: 256 MiB."""
 SIDECAR_LIMITS = JsonLimits(size=MAX_SIDECAR)
 MOST_SOUGHT = 1 << 20
-"""Largest sidecar in which tombstones are located, in bytes; in a larger one the span is the whole file."""
+"""Largest sidecar, in bytes, in which the span of a tombstone is searched; in a larger one it is the whole file."""
 FACT_LETTERS = 1000
 TIME_LETTERS = 64
 """Longest text that is parsed as a time."""
@@ -87,7 +87,7 @@ def entry_key(uid: str, created_at: str) -> str:
 
 
 def uid_and_time(key: str, item: Mapping[str, Any]) -> tuple[str, str]:
-    """Return uid and created_at of a member of `index` or `tombstones`; "" if it has no time.
+    """Return uid and created_at of a member of `index` or `tombstones`; created_at is "" if there is none.
 
     A key `uid:timestamp` takes precedence over the members `uid` and `created_at`, because the reference uses only
     the key. A uid may contain colons.
