@@ -1,1 +1,1 @@
-"""The formats: one package each, with equally named modules; no format imports another."""
+"""File formats, one package each. The packages have equally named modules and do not import each other."""

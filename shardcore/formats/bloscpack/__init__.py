@@ -1,4 +1,4 @@
-"""Bloscpack, versions 1, 2 and 3, and the bcolz folders that hold such files."""
+"""Bloscpack, versions 1, 2 and 3, and bcolz folders, whose files are Bloscpack: name, options, entry points."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType, written
 from shardcore.shards.format import Detail, Format, lazily
@@ -19,7 +19,7 @@ FORMAT = Format(
     writes=Writes(
         create=lazily("shardcore.formats.bloscpack.writer:BloscpackWriter"),
         purpose="One array or byte string per file, in chunks that are compressed separately.",
-        cannot="It has no keys: a file has one content; several inputs become a folder of files.",
+        cannot="A file has one content and no keys; several inputs become a folder of files.",
         keys=KeyRule.NONE,
         folder=True,
         members=("**/*.blp",),
@@ -66,12 +66,12 @@ FORMAT = Format(
         written(
             "spare",
             OptionType.INTEGER,
-            "Spare slots in that table, for chunks that are appended later; default: ten per chunk.",
+            "Spare slots in the table of offsets, for chunks that are appended later; default: ten per chunk.",
         ),
         written(
             "metadata",
             OptionType.JSON,
-            "JSON text, or the path of a JSON file; stored in every file, after the description of the array.",
+            "Metadata of every file: JSON text, or the path of a JSON file; stored after the description of the array.",
         ),
         written(
             "metadata_codec",
@@ -89,7 +89,7 @@ FORMAT = Format(
             OptionPurpose.FACT,
             choices=("C", "F"),
         ),
-        Option("metadata", OptionType.JSON, "Metadata without the description of an array.", OptionPurpose.FACT),
+        Option("metadata", OptionType.JSON, "Metadata without the members that describe an array.", OptionPurpose.FACT),
         Option("chunk_size", OptionType.INTEGER, "Uncompressed bytes of every chunk but the last.", OptionPurpose.FACT),
         Option(
             "isolated",

@@ -1,6 +1,6 @@
 """Chunk grid of an array in a Bloscpack file or in a bcolz column.
 
-Chunks divide the stored order, so only the slowest axis is divided: the first in C order, the last in F order.
+A chunk has consecutive elements, so only the slowest axis is divided: the first in C order, the last in F order.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ FileOf = Callable[[int], str | None]
 """Function that returns the file name of a chunk; None if the file is missing."""
 
 Places = Callable[[int, int], tuple[int, int]]
-"""Function that returns the offsets of two chunks in the file; -1 if unknown."""
+"""Function that returns the offsets in the file of two chunks, given by number; -1 if unknown."""
 
 
 class ArrayGrid(StoredGrid):
-    """Array divided along its slowest axis into cells of as many whole steps as fit into a chunk, at least one.
+    """Array divided along its slowest axis into cells, each with as many indices as fit into a chunk, at least one.
 
     Args:
         shard: The shard with the array as the object `all`.
-        layout: The array.
+        layout: Type, shape and order of the array.
         chunk_bytes: Uncompressed bytes of a chunk.
         file_of: Returns the file name of a chunk: "" for a single file, None if the file is missing.
         places: Returns the start offsets of two chunks, for prefetching; -1 if unknown.
@@ -85,7 +85,7 @@ class ArrayGrid(StoredGrid):
         start, stop = self._bytes_of(cell.box)
         data = self.shard.read_range(ref, start, stop, limit=DEFAULT_LIMIT)
         if len(data) != stop - start:
-            raise FormatError(f"the content ends at byte {start + len(data):#x}; the array has {self.layout.nbytes:,}")
+            raise FormatError(f"the content ends at byte {start + len(data):#x}; the array at {self.layout.nbytes:#x}")
         return np.frombuffer(data, self.dtype).reshape(cell.box.shape, order="C" if self.layout.order == "C" else "F")
 
     def locate(self, index: Sequence[int]) -> ElementLocation:
@@ -102,7 +102,7 @@ class ArrayGrid(StoredGrid):
 
 
 def array_grid(shard: Shard, layout: ArrayLayout | None, chunk_bytes: int, **more: Any) -> ArrayGrid | None:
-    """Return the grid of an array; None if there is no array or it has no elements or chunks."""
+    """Return the grid of an array; None without an array, without elements, or if `chunk_bytes` is not positive."""
     if layout is None or not layout.shape or not layout.nbytes or chunk_bytes <= 0:
         return None
     return ArrayGrid(shard, layout, chunk_bytes, **more)

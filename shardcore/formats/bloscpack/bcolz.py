@@ -55,12 +55,12 @@ class BcolzColumn:
     """Column of a bcolz folder, as its JSON files describe it.
 
     Attributes:
-        name: Folder relative to that of the data set; empty if the data set is the column.
+        name: Folder of the column, relative to that of the data set; empty if they are the same.
         array: Type and shape of the content.
         chunklen: Items in every chunk but the last; an item is one index of the first axis.
         nbytes: Uncompressed bytes of the column.
         cbytes: Stored bytes according to `meta/sizes`; -1 if missing.
-        files: The existing files, sorted by number.
+        files: The chunk files that exist, sorted by number.
         texts: Bytes of the JSON files, by their names relative to the folder of the data set.
     """
 
@@ -92,7 +92,7 @@ class BcolzColumn:
 
     @property
     def described(self) -> tuple[Span, Span]:
-        """The JSON files with sizes and storage."""
+        """Spans of the files `meta/sizes` and `meta/storage`, which describe the column."""
         sizes, storage = self.inside(SIZES), self.inside(STORAGE)
         return file_span(sizes, len(self.texts[sizes])), file_span(storage, len(self.texts[storage]))
 
@@ -102,7 +102,7 @@ class BcolzColumn:
 
     @property
     def missing(self) -> list[int]:
-        """Return the numbers of chunks without a file, at most 1,000 because a damaged shape may give any number."""
+        """Numbers of chunks without a file; at most 1,000, because a damaged shape can declare billions of chunks."""
         return list(islice((number for number in range(self.chunks) if number not in self.by_number), 1000))
 
     def file_of(self, number: int) -> ChunkFile:
@@ -115,7 +115,7 @@ class BcolzColumn:
         return f"{self.name}/{name}" if self.name else name
 
     def check_chunk(self, number: int, size: int) -> None:
-        """Check the uncompressed size of a chunk; the last one may be short or as long as the others."""
+        """Raise FormatError for a wrong uncompressed size; the last chunk may be short or as long as the others."""
         if self.pickled:
             return
         wanted = min(self.chunk_bytes, self.nbytes - number * self.chunk_bytes)
@@ -156,7 +156,7 @@ def is_table(folder: Folder) -> bool:
 
 
 def read_column(folder: Folder, name: str = "") -> BcolzColumn:
-    """Read the JSON files of a column and list its chunks."""
+    """Read the JSON files of the column in subfolder `name` and list its chunk files; raise FormatError if invalid."""
     lead = f"{name}/" if name else ""
     texts = {lead + part: folder.read(lead + part, MAX_TEXT) for part in (SIZES, STORAGE)}
     entries = folder.list(lead + DATA)

@@ -1,4 +1,4 @@
-"""bcolz columns and tables as data sets: the chunks of a column, the columns of a table."""
+"""bcolz folders as data sets: the objects of a column are its chunks, and those of a table are its columns."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ I64 = NDArray[np.int64]
 
 
 class BcolzDataSet(DataSet):
-    """Data set of bcolz columns, whose files have one chunk each."""
+    """Data set of the files of one or more bcolz columns; each file has one chunk."""
 
     joins = False
     lookup_all = Shard.lookup_all
@@ -176,14 +176,14 @@ class BcolzDataSet(DataSet):
 
     @abstractmethod
     def _column_of(self, ref: ObjectRef) -> BcolzColumn:
-        """Return the column of an object; raise the error of a damaged column."""
+        """Return the column of an object; if the column is damaged, raise its error."""
 
     @abstractmethod
     def _check_columns(self, findings: Findings, depth: Depth) -> None:
         """Add findings about the columns: missing files, sizes, lengths."""
 
     def _pieces(self, column: BcolzColumn, start: int, stop: int | None) -> Iterator[bytes]:
-        """Yield the uncompressed bytes `[start, stop)` of a column in pieces; `stop` None is the end."""
+        """Yield the uncompressed bytes `[start, stop)` of a column in pieces; to its end if `stop` is None."""
         end = column.nbytes if stop is None else stop
         number = start // column.chunk_bytes if column.chunk_bytes else 0
         begin = number * column.chunk_bytes
@@ -257,7 +257,7 @@ def _doc_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ColumnKey(BloscpackKey):
-    """Key of a column, with the chunk that contains it; `number` counts from the start of that chunk."""
+    """Key in a column: `chunk` is the number of the chunk, and `number` counts bytes from the start of that chunk."""
 
     chunk: int = 0
 
@@ -304,7 +304,7 @@ class BcolzColumnFolder(BcolzDataSet):
             record(WholeContent(ref.spans))
             return ref
         if column.pickled and key.kind is not KeyKind.CHUNK:
-            raise KeyAbsent(str(key), "a column of Python objects has only keys of chunks: `0`, `1` … and `all`")
+            raise KeyAbsent(str(key), "this column has Python objects, so its only keys are chunk numbers and `all`")
         if key.kind is KeyKind.ELEMENT:
             found = attempt(lambda: element_at(key.index, column.array))
             record(ElementByte(found, about[1:]))
@@ -342,7 +342,7 @@ class BcolzColumnFolder(BcolzDataSet):
 
 
 class BcolzChunks(Objects):
-    """One row per file of a column."""
+    """Objects of a column: one row per chunk file."""
 
     kinds = ("chunk",)
     codecs = BloscpackObjects.codecs
@@ -374,7 +374,7 @@ class BcolzChunks(Objects):
         return self._chunk(row, keep=True)
 
     def _chunk(self, row: int, *, keep: bool) -> ObjectRef:
-        """Return the chunk of a file; with `keep`, the file stays open."""
+        """Return the chunk in the file of a row; with `keep`, the file stays open."""
         file = self._files[row]
         try:
             with self._data_set.borrowed(file.name, keep=keep) as member:
@@ -402,7 +402,7 @@ def _unread(name: str, row: int) -> ObjectRef:
 
 
 class BcolzTable(BcolzDataSet):
-    """Table of columns of equal length, which are its objects."""
+    """Table of columns of equal length; its objects are the columns."""
 
     def __init__(self, folder: Folder, context: OpenContext) -> None:
         texts = {ROOTDIRS: folder.read(ROOTDIRS, MAX_TEXT)}
@@ -461,7 +461,7 @@ class BcolzTable(BcolzDataSet):
         return self._rows.get(name)
 
     def file_damage(self, name: str) -> str:
-        """Return the error of a file of a column that cannot be read; empty if there is none."""
+        """Return the error of the first file of column `name` that could not be read; empty if there was none."""
         row = self.names.index(name)
         errors = (f"{file}: {error}" for file, error in self.unreadable.items() if self._rows[file] == row)
         return next(errors, "")
@@ -485,7 +485,7 @@ class BcolzTable(BcolzDataSet):
 
 
 class TableObjects(Objects):
-    """One row per column of a table."""
+    """Objects of a table: one row per column."""
 
     kinds = ("column",)
     codecs = ("blosc",)

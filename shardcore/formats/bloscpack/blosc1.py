@@ -1,12 +1,12 @@
-"""A chunk is one Blosc-1 buffer ("Blosc Chunk Format"): its structure, and decompression with python-blosc.
+"""Chunks, which are Blosc-1 buffers ("Blosc Chunk Format"): checks, and decompression with python-blosc.
 
     header 16 | bstarts: i32 start of each block | block | block | ...    flags without 0x02
     header 16 | uncompressed bytes                                        flags with 0x02 (memcpy)
 
 A block is one stream, or `typesize` streams if it was split; a stream is an i32 length, then that many bytes.
 
-The decompressor trusts these numbers, and wrong ones can crash the process. Each of them is therefore checked before
-decompression.
+The decompressor does not check these numbers, and wrong ones can crash the process. Each number is therefore checked
+before decompression.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import grouped_digits, plural
 
 DEFAULT_LIMIT = 2**30
-"""Uncompressed bytes allowed per chunk by default."""
+"""Default of the largest uncompressed size that is allowed for a chunk, in bytes."""
 HEADER_SIZE = CHUNK_HEADER.size
 VERSION = int(CHUNK_HEADER.fields[0].default)
 """Version of the Blosc format that Blosc 1 readers accept."""
@@ -40,7 +40,7 @@ MIN_SPLIT_ELEMENTS = 128
 """Minimum number of elements of a block that is split into streams."""
 
 FEW_STREAMS = 64
-"""Up to this many streams are checked one by one, without NumPy."""
+"""Maximum number of streams of a chunk that are checked one by one, without NumPy."""
 
 # Integers, because the operators of an IntFlag cost microseconds, and every chunk needs a dozen.
 _BYTE_SHUFFLE, _MEMCPYED, _BIT_SHUFFLE, _RESERVED, _NOT_SPLIT = (int(flag) for flag in Flag)
@@ -111,12 +111,11 @@ class ChunkMap:
     """Locations of blocks and streams; offsets are relative to the first byte of the chunk.
 
     Attributes:
-        header: The header of the chunk.
         starts: Offset of each block, `int64`, shape `(nblocks,)`. Threads write blocks in parallel, so they are in
             any order.
         stream_at: Offset of the length field of each stream, shape `(nblocks, streams)`; -1 if a short last
             block does not have the stream.
-        stream_size: Stored bytes of each stream without its length field, same shape; 0 if there is none.
+        stream_size: Stored bytes of each stream without its length field, same shape; 0 for a missing stream.
     """
 
     header: ChunkHeader
@@ -128,7 +127,7 @@ class ChunkMap:
         return min(self.header.blocksize, self.header.nbytes - block * self.header.blocksize)
 
     def block_span(self, block: int, base: int = 0) -> Span:
-        """Return the stored bytes of a block of the chunk at `base`."""
+        """Return the span of a stored block; `base` is the offset of the chunk in the file."""
         stop = int((self.stream_at[block] + STREAM_LENGTH.size + self.stream_size[block]).max())
         return Span("", base + int(self.starts[block]), base + stop)
 
@@ -143,7 +142,7 @@ def write_chunk_header(header: ChunkHeader) -> bytes:
 
 
 def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> None:
-    """Raise FormatError, Unsupported or LimitExceeded if no supported Blosc-1 writer creates such a header."""
+    """Raise FormatError or Unsupported if a header is not valid, LimitExceeded if `nbytes` is more than `limit`."""
     if header.version != VERSION:
         text = f"Blosc chunk version {header.version} is not supported (supported: {VERSION})"
         raise Unsupported(text, span=place)
@@ -160,7 +159,7 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
         raise FormatError(message, span=place)
     if header.memcpyed and header.ctbytes != header.nbytes + HEADER_SIZE:
         raise FormatError(
-            f"a memcpy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its header; "
+            f"a memcpy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its Blosc header; "
             f"ctbytes is {grouped_digits(header.ctbytes)}",
             span=place,
         )
@@ -176,7 +175,7 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
 
 
 def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.bool_]:
-    """Return a mask of the headers that pass `check_chunk_header`, with the same rules; snappy passes, too."""
+    """Return a mask of the headers that `check_chunk_header` accepts; those with codec snappy are accepted, too."""
     flags, nbytes = headers["flags"], headers["nbytes"].astype(np.int64)
     blocksize, stored = headers["blocksize"].astype(np.int64), headers["ctbytes"].astype(np.int64)
     copied = flags & _MEMCPYED != 0
@@ -190,10 +189,10 @@ def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.b
 
 
 def can_expand(headers: NDArray[Any], size: int) -> bool:
-    """Return True if the headers of chunks in `size` bytes declare no more than their codecs can expand them to."""
+    """Return True if the chunks fit in `size` bytes, and none declares more bytes than its codec can produce."""
     stored = headers["ctbytes"].astype(np.int64)
     most = np.array([_EXPANSION.get(codec, 0) for codec in range(8)])[headers["flags"] >> 5]
-    # A stream, whose slack is allowed, has at least 5 bytes.
+    # The slack is allowed for each stream, which has at least 5 stored bytes.
     return bool(stored.sum() <= size and (headers["nbytes"] <= stored * (most + _EXPANSION_SLACK // 5)).all())
 
 
@@ -202,7 +201,7 @@ def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place:
 
     Args:
         chunk: Exactly the bytes of the chunk, header included.
-        limit: Uncompressed bytes allowed.
+        limit: Maximum number of uncompressed bytes.
         place: Location of the chunk, for errors.
     """
     header = _checked_header(chunk, limit, place)
@@ -213,7 +212,7 @@ def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place:
 
 
 def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkMap:
-    """Check a chunk like `check_chunk` and return the locations of its blocks and streams; none for a memcpy."""
+    """Check a chunk like `check_chunk` and return the locations of its blocks and streams; a memcpy has none."""
     header = _checked_header(chunk, limit, place)
     if header.memcpyed or header.nbytes == 0:
         nothing = np.zeros((0, header.streams), np.int64)
@@ -256,9 +255,9 @@ def _checked_header(chunk: bytes | memoryview, limit: int, place: Span | None) -
     check_chunk_header(header, limit=limit, place=place)
     size, given = plural(header.ctbytes, "byte"), len(chunk)
     if given < header.ctbytes:
-        raise Truncated(f"the chunk has {size}, but only {grouped_digits(given)} follow", span=place)
+        raise Truncated(f"the chunk has {size} (ctbytes), but only {grouped_digits(given)} follow", span=place)
     if given > header.ctbytes:
-        raise FormatError(f"{plural(given, 'byte')} given; ctbytes is {grouped_digits(header.ctbytes)}", span=place)
+        raise FormatError(f"the chunk has {size} (ctbytes), but {grouped_digits(given)} were given", span=place)
     if header.streams > 1 and header.nblocks and header.blocksize % header.typesize:
         blocks = f"blocks of {plural(header.blocksize, 'byte')}"
         raise FormatError(f"{blocks} cannot be split into {header.typesize} streams (typesize)", span=place)
@@ -280,23 +279,23 @@ def _is_sound(chunk: bytes | memoryview, header: ChunkHeader) -> bool:
             if at > last:
                 return False
             size = int.from_bytes(chunk[at : at + width], "little", signed=True)
-            if _leads_outside(header, at, size, plain):
+            if _is_wrong_length(header, at, size, plain):
                 return False
             at += width + size
     return True
 
 
-def _leads_outside(header: ChunkHeader, at: Any, size: Any, plain: Any) -> Any:
-    """Return True for an impossible stream length; works on numbers and arrays."""
+def _is_wrong_length(header: ChunkHeader, at: Any, size: Any, plain: Any) -> Any:
+    """Return True (a mask for arrays) if the stream of `plain` bytes at `at` cannot have the stored length `size`."""
     wrong = (size < 1) | (size > plain) | (at + STREAM_LENGTH.size + size > header.ctbytes)
     return wrong | (plain > size * _EXPANSION[header.codec] + _EXPANSION_SLACK)
 
 
 def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64]) -> tuple[Any, Any, Any]:
-    """Return offset, stored size and an error mask of the streams, arrays of shape `(nblocks, streams)`.
+    """Return offsets, stored sizes and an error mask of the streams: arrays of shape `(nblocks, streams)`.
 
-    After a wrong stream the values of its block are undefined. A short last block has only its first stream; the
-    others have location -1.
+    After a wrong stream, the values of its block are undefined. A short last block has only its first stream; its
+    other streams have offset -1.
     """
     streams, nblocks, last = header.streams, len(starts), header.ctbytes - STREAM_LENGTH.size
     # The length field that would begin at each byte of the chunk.
@@ -313,7 +312,7 @@ def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArra
     for stream in range(streams):
         size = np.where((at >= 0) & (at <= last), lengths[np.clip(at, 0, last)], 0).astype(np.int64)
         stream_at[:, stream], stream_size[:, stream] = np.clip(at, 0, 2**31 - 1), size
-        wrong[:, stream] = _leads_outside(header, at, size, plain)
+        wrong[:, stream] = _is_wrong_length(header, at, size, plain)
         at = at + STREAM_LENGTH.size + size
     if short:
         stream_at[-1, 1:], stream_size[-1, 1:], wrong[-1, 1:] = -1, 0, False
@@ -332,7 +331,7 @@ def decompress(
 
     Args:
         chunk: Exactly the bytes of the chunk, header included.
-        limit: Uncompressed bytes allowed.
+        limit: Maximum number of uncompressed bytes.
         place: Location of the chunk, for errors.
         threads: Threads for this one call; useful for a single large chunk.
         out: Writable buffer of exactly the uncompressed size, filled instead of allocating one.
@@ -342,7 +341,7 @@ def decompress(
     """
     header = check_chunk(chunk, limit=limit, place=place)
     if out is not None and len(out) != header.nbytes:
-        message = f"the chunk has {plural(header.nbytes, 'uncompressed byte')}, not {grouped_digits(len(out))}"
+        message = f"the chunk has {plural(header.nbytes, 'uncompressed byte')}; `out` has {grouped_digits(len(out))}"
         raise FormatError(message, span=place)
     if header.nbytes == 0:
         return b""
@@ -368,7 +367,7 @@ def blosc_task(header: dict[str, Any], chunk: bytes) -> tuple[dict[str, Any], by
 
 
 def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = None) -> Iterator[bytes]:
-    """Yield chunks with the blocks of a chunk, at most `most` uncompressed bytes each, to limit memory."""
+    """Split a chunk into chunks of one or more blocks, about `most` uncompressed bytes each, to limit memory."""
     found = map_chunk(chunk, limit=2**32, place=place)
     header, view = found.header, memoryview(chunk)
     # A short last block stays with the one before it: alone it would have another blocksize.
@@ -384,7 +383,7 @@ def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = No
 
 
 def stream_chunk(chunk: bytes | memoryview, codec: str, *, place: Span | None = None) -> None:
-    """Check that every stream of a chunk decompresses, in pieces, without keeping the result."""
+    """Raise a ShardError if a stream of a chunk does not decompress; the decompressed pieces are discarded."""
     found = map_chunk(chunk, limit=2**32, place=place)
     header, view = found.header, memoryview(chunk)
     short = header.nbytes % header.blocksize
@@ -403,7 +402,7 @@ def stream_chunk(chunk: bytes | memoryview, codec: str, *, place: Span | None = 
 def blosc(threads: int = 1) -> Any:
     """Return the extension module of python-blosc, set up to run without the interpreter lock and global state.
 
-    The settings are those of the process; importing `blosc` elsewhere resets them.
+    The settings apply to the whole process; importing `blosc` elsewhere resets them.
     """
     library = _extension()
     library.set_releasegil(True)
@@ -413,7 +412,7 @@ def blosc(threads: int = 1) -> Any:
 
 @cache
 def _extension() -> ModuleType:
-    """Load the extension without its package, which imports `unittest` and takes 40 times as long."""
+    """Load the extension module without its package `blosc`, which imports `unittest` and takes 40 times as long."""
     folders = getattr(find_spec("blosc"), "submodule_search_locations", None) or ()
     found = PathFinder.find_spec("blosc.blosc_extension", folders)
     if found is None or found.loader is None:

@@ -1,8 +1,8 @@
-"""Locations of the chunks: from the offsets, else by walking from chunk to chunk.
+"""Locations of the chunks: from the offsets, or else by walking from chunk to chunk.
 
 The header of a chunk has its length, its checksum has a fixed length, and the next chunk follows. Offsets
 ("Description of the offsets entries") are therefore a shortcut. They may be missing, -1 (an aborted writer) or wrong;
-then the walk decides.
+then the walk locates the chunks.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 
 SLOTS_AT_OPEN = 2**19
-"""Offset slots read when a file is opened; further ones are read on request."""
+"""Maximum number of offset slots read when a file is opened; the others are read on request."""
 WALK_WINDOW = 65536
 """Bytes that the walk reads at a time while chunks are small."""
 SMALL_CHUNK = 8192
 BATCH = 4096
-"""Headers read at a time."""
+"""Number of chunk headers read at a time."""
 
 _STORED_AT = CHUNK_HEADER.offsets["ctbytes"]
 
@@ -37,13 +37,13 @@ I64 = NDArray[np.int64]
 
 
 class Offsets:
-    """Offset slots, between metadata and first chunk: `used` slots of chunks, then spare ones; `count` in all.
+    """The `count` offset slots, between metadata and first chunk: one for each of `used` chunks, then spare ones.
 
     Attributes:
-        area: The part of the file after them.
-        problem: Error of the counts in the header; empty if they are right.
+        area: The part of the file after the slots.
+        problem: Error message if the header counts too many slots; otherwise empty.
         ascending: True if the cached offsets ascend; otherwise no offset is used.
-        filled: True if a slot may contain an offset.
+        filled: False if the slots of all chunks are known to be -1.
     """
 
     def __init__(self, start: int, count: int, area: ChunkArea, kept: I64, used: int, problem: str = "") -> None:
@@ -64,7 +64,7 @@ class Offsets:
         return Span("", self.start + first * OFFSET.size, self.start + last * OFFSET.size)
 
     def read(self, source: Source, first: int, last: int) -> I64:
-        """Return the slots `[first, last)`, int64; reads those that are not cached."""
+        """Return the offsets in slots `[first, last)`, int64; reads them from the file if not all are cached."""
         if last <= len(self._kept):
             return self._kept[first:last]
         span = self.span(first, last)
@@ -77,14 +77,14 @@ class Offsets:
         return place if self.area.allows(place) else UNKNOWN
 
     def is_valid(self, places: Any) -> Any:
-        """Return True if a chunk can begin at `places`; for an array, a mask. False if the offsets do not ascend."""
+        """Return True (a mask for an array) if a chunk can begin at `places`; False if the offsets do not ascend."""
         return self.area.allows(places) & self.ascending
 
 
 def read_offsets(source: Source, header: Header, start: int) -> Offsets:
-    """Read up to `SLOTS_AT_OPEN` offsets.
+    """Read up to `SLOTS_AT_OPEN` offsets, which begin at `start`.
 
-    The offsets end where the first of them points to. If the counts of the header give a later end, the
+    The first offset is that of chunk 0, at which the offsets end. If the counts in the header give a later end, the
     counts are wrong.
     """
     digest, size, count = header.checksum.size, source.size, header.slots
@@ -103,14 +103,14 @@ def read_offsets(source: Source, header: Header, start: int) -> Offsets:
 
 
 class ChunkWalk:
-    """Chunks found by following their lengths from the first on, as far as requested. Thread-safe.
+    """Walk from the first chunk on, by the length of each chunk, as far as requested. Thread-safe.
 
     Attributes:
-        places: Offset of each chunk.
-        headers: Their headers, concatenated.
+        places: Offset of each chunk that was found.
+        headers: Headers of these chunks, concatenated.
         next: Offset of the next chunk.
-        end: Error that ended the walk.
-        cut: True if the walk ended at fewer bytes than a header has.
+        end: Error that ended the walk; None if there is none.
+        cut: True if the file ends within the header of a chunk.
     """
 
     def __init__(self, area: ChunkArea) -> None:
@@ -136,7 +136,7 @@ class ChunkWalk:
             progress(min(at, self._area.size), self._area.size)
 
     def _advance(self, chunk: int, start: int, window: bytes) -> tuple[int, int] | None:
-        """Add the chunks with headers in `window`, read from `start` on; return the next range to read, or None."""
+        """Add chunks with headers in `window`, the bytes from `start` on; return the next range to read, or None."""
         with self._lock:
             if len(self.places) <= chunk and not self.done and start <= self.next and window:
                 self._take(chunk, start, window)
@@ -162,7 +162,7 @@ class ChunkWalk:
             found.append(at)
             if stored < HEADER_SIZE or at + stored > end:
                 chunk, place = len(self.places) + len(found) - 1, start + at
-                text = f"ctbytes of chunk {chunk} is {stored}, less than its header: later chunks cannot be found"
+                text = f"ctbytes of chunk {chunk} is {stored}, less than its header of 16: later chunks cannot be found"
                 below = FormatError(text, span=blosc_header_span(place))
                 self.end = area.truncated(chunk, place, stored) if stored >= HEADER_SIZE else below
                 break
@@ -177,7 +177,7 @@ class ChunkWalk:
 class ChunkTable:
     """Locations and headers of all chunks. Thread-safe.
 
-    Before `load` each is read on request, through the offsets or the walk; `load` reads every header.
+    Before `load`, a chunk is located when it is requested, by its offset or by the walk; `load` reads all headers.
     """
 
     def __init__(self, source: Source, offsets: Offsets) -> None:
@@ -188,7 +188,7 @@ class ChunkTable:
         self._all: Once[tuple[I64, NDArray[Any]]] = Once()
 
     def __len__(self) -> int:
-        """Number of rows; chunks that the header counts but the file does not contain are damaged rows."""
+        """Number of chunks, including damaged ones that the header counts but the file does not contain."""
         if self.loaded or self.area.nchunks == UNKNOWN:
             return len(self.places)
         return self.area.most
@@ -216,7 +216,7 @@ class ChunkTable:
         return int(self.places[chunk]) if chunk < len(self.places) else UNKNOWN
 
     def walked(self, chunk: int, source: Source | None = None) -> int:
-        """Return the offset of a chunk as found by the walk, ignoring the offset slots; errors as for `place`."""
+        """Return the offset of a chunk as found by the walk, without offset slots; raise FormatError or KeyAbsent."""
         walk = self.walk
         walk.to(source or self.source, chunk)
         if chunk < len(walk.places):
@@ -226,7 +226,7 @@ class ChunkTable:
         raise KeyAbsent(str(chunk), f"there is no chunk {chunk}; the file has {plural(len(walk.places), 'chunk')}")
 
     def slot_place(self, chunk: int, source: Source | None = None) -> int:
-        """Return the value in the offset slot of a chunk, before `load`; -1 if it is not valid."""
+        """Return the offset in the slot of a chunk; -1 if it is not valid, and always -1 after `load`."""
         return UNKNOWN if self.loaded else self.offsets.place(source or self.source, chunk)
 
     def slot_places(self, rows: I64) -> I64:

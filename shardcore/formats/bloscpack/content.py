@@ -1,4 +1,4 @@
-"""Uncompressed content: of one chunk, of all chunks as a stream, of a byte range."""
+"""Reading of uncompressed content: one chunk, all chunks, or a byte range; checksums are compared first."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ from shardcore.sources.wrapper_sources import KeptSource
 T = TypeVar("T")
 
 GUESS = 65536
-"""Bytes read for a chunk of unknown length."""
+"""Bytes that are read first for a chunk whose length is unknown."""
 THREADS = min(os.cpu_count() or 1, 8)
 SMALL_FILE = 2**18
 """Largest file, in bytes, that is read without threads."""
 BATCH = 2**20
-"""Uncompressed bytes per batch of a thread; small enough to stay in the cache."""
+"""Uncompressed bytes of the chunks that a thread handles together; few enough for the processor's cache."""
 SMALL_CHUNK = 2**18
-"""Chunks below this uncompressed size are decompressed by a single thread."""
+"""If chunk_size is below this number of bytes, a single thread decompresses the chunks."""
 MOST_AT_ONCE = 4096
 HELD = 2**24
-"""Uncompressed bytes of a batch that are held in memory if chunks are larger than the header says."""
+"""Uncompressed bytes after which a batch stops: its other chunks, which may exceed chunk_size, are read later."""
 TRIED_WHOLE = 2**26
-"""Chunks of up to this many uncompressed bytes are decompressed at once for verification."""
+"""Largest uncompressed size, in bytes, of a chunk that verification decompresses in one call."""
 TRIED_RATIO = 8
 STREAMED = ("zlib", "zstd")
 FAST = ("blosclz", "lz4")
@@ -58,7 +58,7 @@ FAST = ("blosclz", "lz4")
 LARGE_CHUNK = 2**25
 """Chunks above this uncompressed size are decompressed one at a time, by several threads each."""
 LARGE_PART = 2**24
-"""Uncompressed bytes per part of a large chunk that is streamed."""
+"""Uncompressed bytes per part in which a large chunk is decompressed."""
 
 
 Decoder = Callable[..., bytes]
@@ -67,7 +67,7 @@ Decoder = Callable[..., bytes]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Chunk as stored in the file."""
+    """Chunk as stored at `span` of the file: its bytes with the Blosc header, and its checksum (`digest`)."""
 
     number: int
     span: Span
@@ -89,11 +89,11 @@ class ChunkReader:
         self.table = table
         self.decoder: Decoder | None = None
         self._starts: NDArray[np.int64] | None = None
-        # Of the chunk that was read last.
+        # True if the codec of the chunk that was read last is in `FAST`.
         self._fast = False
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
-        """Read a chunk with its checksum; one request if its length is known or can be estimated."""
+        """Read a chunk with its checksum, with one request if its length is known or can be estimated."""
         through = source or self.source
         place = self.table.place(number, through)
         try:
@@ -123,7 +123,7 @@ class ChunkReader:
         self.header.checksum.check(stored.chunk, stored.digest, stored.digest_span, f"chunk {stored.number}")
 
     def plains(self, first: int, last: int | None, *, limit: int = DEFAULT_LIMIT) -> Iterator[bytes]:
-        """Yield the uncompressed bytes of the chunks `[first, last)` in order, large chunks in pieces.
+        """Yield the uncompressed bytes of chunks `[first, last)` (None: to the end) in order, large chunks in pieces.
 
         Threads, which end with the iterator, read and decompress a few chunks ahead if that is slower than writing.
         """
@@ -136,9 +136,9 @@ class ChunkReader:
                 yield one
 
     def around(self, stored: Stored, within: int, *, limit: int = DEFAULT_LIMIT) -> tuple[bytes, int]:
-        """Return uncompressed bytes of a chunk that include byte `within`, and the offset of the first of them.
+        """Return uncompressed bytes of a chunk that include byte `within`, and the offset of the first of these bytes.
 
-        For a small chunk these are all bytes; they are empty if the chunk ends before. Errors as for `plain`.
+        For a chunk that is not large, all bytes are returned; none if the chunk ends before `within`.
         """
         first = 0
         for piece in self._pieces(stored, limit):
@@ -164,13 +164,13 @@ class ChunkReader:
             yield decode(part, limit=limit, place=stored.span)
 
     def problems(self, tried: Sequence[bool]) -> Iterator[ShardError | None]:
-        """Read every chunk, compare its checksum and decompress it; yield its error or None, in order."""
+        """Yield the error of each chunk, or None: compare its checksum, and decompress it if `tried` is True for it."""
         return self._in_order(partial(self._problems, tried), 0, len(tried))
 
     def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return the uncompressed bytes of all chunks.
 
-        If the chunks can expand to the total, threads decompress each of them directly into the result.
+        If the declared sizes are possible, threads decompress each chunk directly into the result.
         """
         starts = self.starts()
         total = int(starts[-1])
@@ -197,7 +197,7 @@ class ChunkReader:
         return buffer.getvalue()
 
     def plain_range(self, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the uncompressed bytes `[start, stop)`, cut at the end of the content; reads only their chunks."""
+        """Return uncompressed bytes `[start, stop)`, cut at the end of the content; reads only chunks with them."""
         try:
             first, skip = self.locate(start)
         except KeyAbsent:
@@ -218,7 +218,7 @@ class ChunkReader:
         return b"".join(parts)
 
     def locate(self, offset: int) -> tuple[int, int]:
-        """Return the chunk of an uncompressed byte, and the offset in that chunk."""
+        """Return the number of the chunk that contains an uncompressed byte, and the offset of the byte in it."""
         size, total, starts = self.header.chunk_size, self.header.plain_size, None
         if self.table.loaded or size <= 0 or total == UNKNOWN:
             starts = self.starts()
@@ -232,7 +232,7 @@ class ChunkReader:
         return number, offset - int(starts[number])
 
     def starts(self) -> NDArray[np.int64]:
-        """Return the uncompressed offset of each chunk and the total, int64, shape `(chunks + 1,)`; loads headers."""
+        """Return the uncompressed offset of each chunk, then the total size: `chunks + 1` int64; loads all headers."""
         if self._starts is None:
             self.table.load()
             self._starts = np.append(0, np.cumsum(self.table.headers["nbytes"], dtype=np.int64))
@@ -245,7 +245,7 @@ class ChunkReader:
     def _in_order(
         self, work: Callable[[Sequence[int]], list[T]], first: int, last: int | None, *, streamed: bool = False
     ) -> Iterator[T]:
-        """Apply `work` to batches of the chunks `[first, last)` and yield the results in order; threads work ahead."""
+        """Apply `work` to batches of chunks `[first, last)`; yield the results in order, while threads work ahead."""
         batches = self._batches(first, last)
         large = not 0 <= self.header.chunk_size <= LARGE_CHUNK
         few = self.source.size <= SMALL_FILE or (last is not None and last - first < 2)
@@ -280,13 +280,13 @@ class ChunkReader:
         if tried and header.codec_name in STREAMED:
             stream_chunk(stored.chunk, header.codec_name, place=stored.span)
         else:
-            text = f"{header.ctbytes} stored bytes declare {header.nbytes} uncompressed bytes: not decompressed"
+            text = f"not decompressed: {header.ctbytes:,} stored bytes declare {header.nbytes:,} uncompressed bytes"
             raise LimitExceeded(text, span=stored.span)
 
     def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | int]:
-        """Return the uncompressed bytes of neighbouring chunks, read in one request; an error ends the list.
+        """Return the uncompressed bytes of neighbouring chunks, read in one request; an error is the last item.
 
-        Large chunks, and those after `HELD` bytes, are returned as their numbers.
+        For a large chunk, and for those after `HELD` bytes, the list has only the chunk number.
         """
         given: list[bytes | ShardError | int] = []
         held = 0
@@ -305,7 +305,7 @@ class ChunkReader:
         return given
 
     def _block(self, numbers: Sequence[int]) -> Source:
-        """Read adjacent chunks in one range and return it as a source; the file itself if they are not adjacent."""
+        """Read the range of several chunks and return it as a source; return the file for one chunk or over 2 MiB."""
         first, last = numbers[0], numbers[-1]
         if first == last:
             return self.source
@@ -359,7 +359,7 @@ class ChunkReader:
         return stored
 
     def _likely_size(self, number: int, place: int) -> int:
-        """Return the size of a chunk with its checksum, or an upper bound, or `GUESS` if neither is known."""
+        """Return the stored size of a chunk with its checksum, or an upper bound; `GUESS` if neither is known."""
         digest = self.header.checksum.size
         if self.table.known_at(number) == place:
             return max(int(self.table.headers["ctbytes"][number]), HEADER_SIZE) + digest

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class BloscpackFile:
-    """One Bloscpack file. Thread-safe."""
+    """An open Bloscpack file, which several threads can use at the same time."""
 
     def __init__(self, source: Source, header: Header, metadata: MetadataSection | None, offsets: Offsets) -> None:
         self.source = source
@@ -73,7 +73,7 @@ class BloscpackFile:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """Sections, which cover the file without gaps; before `load`, the section of the chunks ends with the file."""
+        """Sections, which cover the file without gaps; before `load`, the chunks extend to the end of the file."""
         header, first, size = self.header.size, self.offsets.area.first, self.source.size
         end, complete = self.chunks_end
         bounds = (0, header, self.metadata.stop if self.metadata is not None else header, first, end, size)
@@ -81,7 +81,7 @@ class BloscpackFile:
 
     @property
     def chunks_end(self) -> tuple[int, bool]:
-        """End of the last checksum, and True if all chunks were found; before `load`, the end of the file."""
+        """Offset after the last checksum, and True if all chunks were found; before `load`, file size and True."""
         return self._end.get(self._last_end) if self.table.loaded else (self.offsets.area.size, True)
 
     def _last_end(self) -> tuple[int, bool]:
@@ -93,7 +93,7 @@ class BloscpackFile:
 
     @property
     def cut(self) -> Truncated | None:
-        """First chunk that ends after the file; None before `load`."""
+        """Error of the first chunk that is cut by the end of the file; None if there is none, and before `load`."""
         return self._cut.get(self._first_cut) if self.table.loaded else None
 
     def _first_cut(self) -> Truncated | None:
@@ -115,7 +115,7 @@ class BloscpackFile:
         return OffsetTable(offsets.start, offsets.count, len(self.table), offsets.area, read)
 
     def links(self) -> Iterator[Links]:
-        """Yield the field that locates each chunk: its offset slot or, without offsets, the previous chunk's header."""
+        """Yield references to the chunks: each from its offset slot, or else from the header of the chunk before it."""
         table = self.table
         if not table.loaded:
             return
@@ -137,7 +137,7 @@ class BloscpackFile:
     # --- metadata --------------------------------------------------------------------------------------------------
 
     def metadata_text(self) -> bytes:
-        """Return the uncompressed metadata text; empty without a metadata section."""
+        """Return the uncompressed metadata text; empty if the file has no metadata section."""
         metadata = self.metadata
         if metadata is None:
             return b""
@@ -154,7 +154,7 @@ class BloscpackFile:
         return value
 
     def _parsed(self) -> Any | ShardError:
-        """Return the value, or the error of the text; source errors are raised, because a later read may succeed."""
+        """Return the parsed metadata or its error, for caching; raise a SourceError, as a later read may succeed."""
         assert self.metadata is not None
         try:
             return parse_metadata(self.metadata, self.metadata_text())
@@ -164,7 +164,7 @@ class BloscpackFile:
             return detached(error)
 
     def metadata_problem(self) -> str:
-        """Return the error of the checksum of the metadata; empty if it matches."""
+        """Return the error message if the checksum of the metadata differs; otherwise an empty string."""
         metadata = self.metadata
         if metadata is None:
             return ""

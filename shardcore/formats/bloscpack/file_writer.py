@@ -1,8 +1,8 @@
 """Writing one Bloscpack file: header, metadata, offsets, then each chunk with its checksum.
 
 Chunks are compressed with python-blosc, the Blosc 1 library of the reference implementation. It is configured to
-release the interpreter lock. It then compresses without its global state: several threads at once, one per chunk, and
-without the `BLOSC_*` environment variables. Equal input gives equal bytes.
+release the interpreter lock. In this mode it uses neither its global state nor the `BLOSC_*` environment variables, and
+threads can compress one chunk each. Equal input gives equal bytes.
 
 Bit shuffle is not written: readers based on Blosc 2 decode it differently if the number of elements per block is
 not a multiple of 8.
@@ -54,7 +54,7 @@ LARGEST = 2**31 - 1 - 32
 """Uncompressed size of the largest chunk that `blosc2` readers accept."""
 
 AHEAD = 8
-"""Chunks that threads compress ahead of writing."""
+"""Maximum number of chunks that threads compress ahead of writing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Recipe:
     Attributes:
         codec: One of `CODECS`.
         level: 0 to 9.
-        shuffle: Shuffle bytes.
+        shuffle: True to group bytes by their position in the element (byte shuffle).
         typesize: Bytes per element; a chunk whose size is not a multiple of it is compressed with typesize 1.
         checked: Decompress every chunk, and store it uncompressed if that does not return its content.
     """
@@ -95,7 +95,7 @@ class Recipe:
 def compressed(
     plains: Iterator[bytes], recipe: Recipe, chunk_size: int, workers: ThreadPoolExecutor | None = None
 ) -> Iterator[bytes]:
-    """Compress contents into chunks, in order; threads compress up to `AHEAD` chunks ahead, but not the first."""
+    """Yield the compressed chunk of each content, in order; `workers` compress up to `AHEAD` further chunks."""
     if chunk_size > LARGE_CHUNK or workers is None:
         yield from map(recipe.chunk, plains)
         return
@@ -116,7 +116,7 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Options of the writer.
+    """Options of the Bloscpack writer.
 
     Attributes:
         codec: One of `CODECS`.
@@ -125,10 +125,10 @@ class Packing:
         typesize: Bytes of an element; None: itemsize of the array, else 8.
         chunk_size: Uncompressed bytes of every chunk but the last, rounded down to whole elements; None: 1 MiB.
         checksum: Name of the checksum after every chunk.
-        offsets: Write offsets.
+        offsets: Write the table of chunk offsets.
         spare: Spare offset slots; None: ten per chunk.
         metadata_codec: `none` or `zlib`.
-        exact: Keep the chunk size exactly, with a typesize that divides it.
+        exact: Use `chunk_size` without rounding it, and reduce the typesize to a divisor of it.
     """
 
     codec: str = "blosclz"
@@ -155,7 +155,7 @@ class Packing:
             raise UsageError("spare requires offsets=yes")
 
     def shape(self, size: int, itemsize: int | None) -> ChunkShape:
-        """Return sizes and number of chunks for `size` uncompressed bytes; `itemsize` is None without an array."""
+        """Return the division of `size` uncompressed bytes into chunks; `itemsize` is None if they are not an array."""
         known = TYPESIZE if itemsize is None else itemsize if 1 <= itemsize <= 255 else 1
         typesize, chunk_size = self.typesize or known, self.chunk_size or CHUNK_SIZE
         if self.exact:
@@ -173,7 +173,7 @@ class Packing:
         return Recipe(self.codec, self.level, self.shuffle == "byte", shape.typesize)
 
     def metadata_section(self, value: Any) -> bytes:
-        """Return the metadata section, its JSON without spaces, as the reference writes it; b"" for None."""
+        """Return the metadata section with a value, as JSON without spaces like the reference; b"" for None."""
         if value is None:
             return b""
         text = json.dumps(value, separators=(",", ":")).encode("ascii")

@@ -63,7 +63,7 @@ def open_folder(folder: Folder, context: OpenContext) -> DataSet:
 
 
 class BloscpackFiles(DataSet):
-    """Data set with one object per file; its key is the path of the file relative to the folder, without `.blp`."""
+    """Data set with one object per file; its key is the path of the file in the folder, without `.blp`."""
 
     joins = False
     files_are_objects = True
@@ -228,7 +228,7 @@ def members_of(folder: Folder, prefix: str = "", depth: int = 0) -> list[Member]
 
 
 def is_files(folder: Folder) -> bool:
-    """Return True if a folder has only Bloscpack files, `manifest.json` and hidden files.
+    """Return True if a folder has Bloscpack files, and besides them only `manifest.json` and hidden files.
 
     If it has no Bloscpack file itself, its subfolders are listed, at most `LOOKED_THROUGH` folders in all.
     """

@@ -32,7 +32,7 @@ SUFFIX = ".blp"
 MAX_CHUNK = 2**31 - 1 - 16
 """Largest uncompressed size of a chunk: a Blosc buffer has at most 2^31 - 1 bytes with its 16-byte header."""
 CHUNK_SIZE = 1 << 20
-"""Default uncompressed size of a chunk."""
+"""Default uncompressed size of a chunk, in bytes."""
 MAX_CHUNKS = 2**63 - 1
 UNKNOWN = -1
 """Value of an unknown count, size or offset."""
@@ -42,7 +42,7 @@ BLOSC_SOURCE = "Blosc chunk format, "
 
 
 class HeaderOption(IntFlag):
-    """Bits of `options`; the other six must be 0."""
+    """Bits of the header field `options` that are defined; the other six bits must be 0."""
 
     OFFSETS = 0x01
     METADATA = 0x02
@@ -59,7 +59,7 @@ class Flag(IntFlag):
 
 
 CODECS = ("blosclz", "lz4", "snappy", "zlib", "zstd")
-"""Codecs by number, bits 5 to 7 of `flags`. `lz4hc` shares the number of `lz4`."""
+"""Names of the codecs by number, which is in bits 5 to 7 of `flags`. `lz4hc` has the number of `lz4`."""
 
 _MAGIC_FIELD = Field("magic", ("u1", 4), Role.MAGIC, "The letters `blpk`.", MAGIC)
 _SIZE_FIELDS = (
@@ -84,7 +84,7 @@ _SIZE_FIELDS = (
         "nchunks",
         "<i8",
         Role.COUNT,
-        "Number of chunks; -1 if unknown: all up to the end of the file.",
+        "Number of chunks; -1 if unknown: chunks continue to the end of the file.",
         differs=Differs(
             "-1 means that the number is not known, and chunks continue to the end of the file",
             "the reference returns no content of such a file",
@@ -102,7 +102,7 @@ HEADER_V1 = _header_record(
     1,
     "version 1",
     Field("unused", ("u1", 3), Role.UNUSED, "Ignored; writers put zeros."),
-    Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 if unknown: all up to the end of the file."),
+    Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 if unknown: chunks continue to the end of the file."),
 )
 
 HEADER_V2 = _header_record(
@@ -257,7 +257,7 @@ def blosc_header_span(place: int) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """Checksum with its number and its name in the reference; adler32 and crc32 are stored as little-endian u32."""
+    """Kind of checksum, with its number in the header; adler32 and crc32 are stored as little-endian u32."""
 
     number: int
     name: str
@@ -265,7 +265,7 @@ class Checksum:
     compute: Callable[[bytes | memoryview], bytes]
 
     def check(self, data: bytes | memoryview, stored: bytes, place: Span, what: str) -> None:
-        """Compare a stored checksum with the data it covers; raise BadChecksum if they differ."""
+        """Raise BadChecksum if `stored` is not the checksum of `data`; `what` names the data in the message."""
         computed = self.compute(data)
         if computed != stored:
             message = f"{what}: {self.name} checksum: computed {computed.hex()}, stored {stored.hex()}"
@@ -307,18 +307,18 @@ def checksum(number: int, place: Span | None = None) -> Checksum:
 
 
 def checksum_name(options: Mapping[str, Any]) -> str:
-    """Return the checksum name that writing options select (default: adler32); "" for none."""
+    """Return the name of the checksum that options of the writer select (default: adler32); "" for no checksum."""
     return str(options.get("checksum") or "adler32").removeprefix("None")
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Header fields; -1 is an unknown value ("Description of the header entries").
+    """Header of a file; a field of -1 is unknown ("Description of the header entries").
 
     Attributes:
-        record: Layout of this version.
+        record: Layout of the header in this version.
         values: The fields as stored, by name.
-        checksum: The checksum after every chunk.
+        checksum: Kind of the checksum after every chunk.
         version: 1, 2 or 3.
         options: Bits of `HeaderOption`.
         typesize: Bytes of one element; 0 in version 1, which does not have it.
@@ -370,13 +370,13 @@ class Header:
         return self.last_chunk if chunk == self.nchunks - 1 else self.chunk_size
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Yield each impossible field with its error message."""
+        """Yield the name of each invalid field with its error message."""
         allowed = HeaderOption.OFFSETS | (HeaderOption.METADATA if self.version == 3 else 0)
         if bits := self.options & ~int(allowed):
             yield "options", f"option bits {bits:#04x} are set, which are undefined in version {self.version}"
         for name, value in (("chunk_size", self.chunk_size), ("last_chunk", self.last_chunk)):
             if not UNKNOWN <= value <= MAX_CHUNK:
-                yield name, f"{name} is {value}; -1 to {MAX_CHUNK} are possible"
+                yield name, f"{name} is {value}; valid: -1 (unknown) to {MAX_CHUNK}"
         if UNKNOWN not in (self.chunk_size, self.last_chunk) and self.last_chunk > self.chunk_size:
             yield "last_chunk", f"last_chunk is {self.last_chunk}, more than chunk_size, {self.chunk_size}"
         if self.nchunks < UNKNOWN:
@@ -390,7 +390,7 @@ class Header:
             yield "max_app_chunks", "nchunks and max_app_chunks together exceed 2^63 - 1"
 
     def check_slots(self, table: int, size: int) -> None:
-        """Check that the offsets fit in the file, before anything is read or allocated for them."""
+        """Raise Truncated if the offsets, from byte `table` on, do not fit in the file of `size` bytes."""
         stop = table + self.slots * OFFSET.size
         if stop > size:
             chunks, spare = plural(max(self.nchunks, 0), "chunk"), plural(self.max_app_chunks, "spare slot")
@@ -399,7 +399,7 @@ class Header:
 
 
 def header_record(data: bytes) -> Record:
-    """Return the layout of the header from its first five bytes or more."""
+    """Return the layout of the header for the version in `data`, the first five bytes of the file or more."""
     if data[:4] != MAGIC[: len(data)] or not data:
         message = f"the file does not begin with `blpk` but with {data[:4].hex(' ') or 'nothing'}"
         raise BadMagic(message, span=Span("", 0, min(4, len(data))))
@@ -415,10 +415,10 @@ def read_header(data: bytes) -> Header:
     """Read and check the header in `data`, the first 32 bytes of the file or fewer.
 
     Raises:
-        BadMagic: It does not begin with `blpk`.
+        BadMagic: `data` does not begin with `blpk`.
         Unsupported: The version is none of 1, 2 and 3.
-        Truncated: The bytes end before the header.
-        FormatError: A field is impossible.
+        Truncated: `data` ends within the header.
+        FormatError: A field has an invalid value.
     """
     record = header_record(data)
     values = record.read_one(data, place=Span("", 0, len(data)))
@@ -433,7 +433,10 @@ def read_header(data: bytes) -> Header:
 
 @dataclass(frozen=True, slots=True)
 class ChunkArea:
-    """Part of a file that can contain chunks; `nchunks` is -1 if unknown, `digest` the size of a checksum in bytes."""
+    """Part of a file that can contain chunks: from the offset of the first chunk to the file size.
+
+    `nchunks` is the number of chunks, -1 if unknown; `digest` is the size of the checksum after each chunk, in bytes.
+    """
 
     first: int
     nchunks: int
@@ -442,15 +445,12 @@ class ChunkArea:
 
     @property
     def most(self) -> int:
-        """Number of rows: `nchunks`, limited to chunks that fit in the file, plus one if the header counts more."""
+        """Maximum number of chunks that are listed: `nchunks`, at most one more than fit; as many as fit if unknown."""
         fit = max(self.size - self.first, 0) // (CHUNK_HEADER.size + self.digest)
         return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
 
     def allows(self, place: Any) -> Any:
-        """Return True if a chunk header fits at `place`, after the offsets and before the end of the file.
-
-        For an array of places, return a mask.
-        """
+        """Return True (a mask for an array) if a chunk header at `place` is after the offsets and within the file."""
         return (place >= self.first) & (place <= self.size - CHUNK_HEADER.size)
 
     def truncated(self, chunk: int, place: int, stored: int) -> Truncated | None:
@@ -466,7 +466,7 @@ class ChunkArea:
         return fine
 
     def stops(self, places: NDArray[np.int64], headers: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the end of each chunk without its checksum, at most the end of the file; -1 if it is not found."""
+        """Return the end of each chunk without its checksum, at most the file size; -1 for a chunk not found."""
         ends = np.minimum(places + headers["ctbytes"].astype(np.int64), self.size)
         return np.where(places == UNKNOWN, UNKNOWN, np.maximum(ends, places))
 

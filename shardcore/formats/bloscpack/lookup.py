@@ -1,7 +1,7 @@
-"""From a key to a chunk; the sentences are in `trace_steps.py`.
+"""Lookup of a key: its steps and their results, which `trace_steps.py` describes in sentences.
 
-`5` is chunk 5, `@1000` the chunk with uncompressed byte 1000, `[3,4]` the chunk with that element of the array, and
-`all` the whole content.
+Keys: `5` is chunk 5, `@1000` the chunk with uncompressed byte 1000, `[3,4]` the chunk with that element of the array,
+and `all` the whole content.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class BloscpackKey:
     """Parsed key.
 
     Attributes:
-        kind: Kind of the request.
-        number: Chunk number or uncompressed byte; 0 otherwise.
-        index: Index of an element along each axis.
+        kind: Form of the key.
+        number: Chunk number, or offset of the uncompressed byte; 0 for other kinds.
+        index: Index of the element along each axis; empty for other kinds.
     """
 
     kind: KeyKind
@@ -100,7 +100,7 @@ class Element:
 
 
 def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
-    """Return an element of an array; negative numbers count from the end, as in NumPy."""
+    """Return the element at `index` of an array; negative numbers count from the end, as in NumPy."""
     shape, key = array.shape, _index_text(index)
     sizes = " × ".join(map(str, shape)) or "a single number"
     if len(index) != len(shape):
@@ -119,7 +119,7 @@ def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
 
 
 def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
-    """Return an element of content without array metadata; pass `typesize` 0 for version 1, `size` -1 if unknown."""
+    """Return an element of a content that is not described as an array; `typesize` 0 or `size` -1 means unknown."""
     key = _index_text(index)
     if not typesize:
         raise UsageError(f"{key}: version 1 does not store the size of an element; look up a byte instead, such as @8")
@@ -138,14 +138,14 @@ def _index_text(index: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileOpened:
-    """The headers, which opening has read."""
+    """Step of a lookup: the file was opened, and its headers were read."""
 
     file: BloscpackFile
 
 
 @dataclass(frozen=True, slots=True)
 class WholeContent:
-    """All chunks; `size` is their uncompressed size, -1 if unknown."""
+    """Step of a lookup of all chunks; `size` is the uncompressed size, -1 if unknown, None for a bcolz column."""
 
     spans: tuple[Span, ...]
     size: int | None = None
@@ -153,7 +153,7 @@ class WholeContent:
 
 @dataclass(frozen=True, slots=True)
 class ElementByte:
-    """The first byte of an element, or the error of an element that does not exist; `places` give shape or typesize."""
+    """Step of a lookup: the requested element, or the error if there is none; `places` contain shape or typesize."""
 
     found: Element | KeyAbsent
     places: tuple[Span, ...]
@@ -161,9 +161,9 @@ class ElementByte:
 
 @dataclass(frozen=True, slots=True)
 class ByteChunk:
-    """The chunk with an uncompressed byte, and the offset in it, or the error of a byte after the end.
+    """Step of a lookup: the chunk with uncompressed byte `offset` and the offset in it, or the error if there is none.
 
-    `chunk_size` <= 0 if unknown; `size` is that of the whole content, -1 if unknown.
+    `chunk_size` is not positive if unknown; `size` is the uncompressed size of the whole content, -1 if unknown.
     """
 
     offset: int
@@ -183,7 +183,7 @@ class NoChunk:
 
 @dataclass(frozen=True, slots=True)
 class SlotRead:
-    """The slot of a chunk in the offsets, at byte `at`; `valid` if a chunk begins at its offset."""
+    """Step of a lookup: the offset slot of a chunk, at byte `at`; `valid` if the chunk can begin at `offset`."""
 
     at: int
     number: int
@@ -197,7 +197,7 @@ class SlotRead:
 
 @dataclass(frozen=True, slots=True)
 class ChunkWalked:
-    """A chunk at `place` that a reader without offsets walks past, to `after`."""
+    """Step of a lookup without offsets: a reader walks past the chunk at `place` to the next one at `after`."""
 
     number: int
     place: int
@@ -207,8 +207,6 @@ class ChunkWalked:
 
 @dataclass(frozen=True, slots=True)
 class HeaderRead:
-    """The Blosc header of the chunk."""
-
     stored: Stored
 
 
@@ -221,7 +219,7 @@ class ChecksumCompared:
 
 @dataclass(frozen=True, slots=True)
 class BlockFound:
-    """The block with byte `within` of the chunk."""
+    """Step of a lookup: the block that contains the uncompressed byte `within` of the chunk."""
 
     stored: Stored
     map: ChunkMap
@@ -240,7 +238,7 @@ class BlockFound:
 
 @dataclass(frozen=True, slots=True)
 class ByteDecoded:
-    """The value of byte `within` of the chunk, decompressed from `spans`."""
+    """Step of a lookup: the value of the uncompressed byte `within` of the chunk; `spans` are its stored bytes."""
 
     stored: Stored
     within: int
@@ -255,7 +253,7 @@ class ChunkFound:
 
 @dataclass(frozen=True, slots=True)
 class ContentFile:
-    """The file of a key in a folder of files; `span` is None if there is no such file, `files` are counted."""
+    """Step of a lookup in a folder of `files` files: the file with the key as name; `span` is None if it is missing."""
 
     name: str
     span: Span | None
@@ -269,7 +267,7 @@ class ColumnRead:
 
 @dataclass(frozen=True, slots=True)
 class PastColumn:
-    """An uncompressed byte after the end of a column."""
+    """Step of a lookup: the requested uncompressed byte is after the end of the column."""
 
     column: BcolzColumn
 
@@ -282,7 +280,7 @@ class ColumnFile:
 
 @dataclass(frozen=True, slots=True)
 class TableRead:
-    """The list of the columns of a table, and whether the key is one of them."""
+    """Step of a lookup: the column names of a table, the requested name, and the location of the list of names."""
 
     names: tuple[str, ...]
     key: str
@@ -303,7 +301,7 @@ T = TypeVar("T")
 
 
 def attempt(find: Callable[[], T]) -> T | KeyAbsent:
-    """Return the result of `find`, or its error if the key does not exist."""
+    """Call `find` and return its result; return its KeyAbsent error instead of raising it."""
     try:
         return find()
     except KeyAbsent as error:
@@ -320,11 +318,11 @@ class BloscpackLookup:
     parse = staticmethod(parse_key)
 
     def walk(self, key: BloscpackKey, source: Source) -> Iterator[Fact]:
-        """Yield what a reader meets on the way to a chunk, then how it decodes the requested byte.
+        """Yield the steps from a key to its chunk, then those that decode the requested byte, if a byte was requested.
 
         Raises:
             KeyAbsent: There is no such chunk, byte or element.
-            FormatError: The file is damaged on the way.
+            FormatError: A part of the file that the lookup reads is damaged.
         """
         yield FileOpened(self._file)
         if key.kind is KeyKind.ALL:

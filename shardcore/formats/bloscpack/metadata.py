@@ -29,7 +29,7 @@ DEFAULT_LIMIT = FREE.size
 
 @dataclass(frozen=True, slots=True)
 class MetadataSection:
-    """The section at `start`; its text is cut at the end of the preallocated space."""
+    """Location and header fields of the metadata section, which begins at `start`."""
 
     start: int
     values: dict[str, Any]
@@ -63,7 +63,7 @@ class MetadataSection:
 
     @property
     def decoded(self) -> str:
-        """Source name of the uncompressed text; empty if it is stored uncompressed."""
+        """Name by which the decompressed text is opened as a source; empty if it is stored uncompressed."""
         return decoded_name(self.stored.start, self.stored.stop) if self.codec != "none" else ""
 
     @property
@@ -92,7 +92,7 @@ class MetadataSection:
 
 
 def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSection:
-    """Read the header of the section at `start`; raise Truncated if the section ends after the file of `size` bytes."""
+    """Parse a section header; raise Truncated if the section, at byte `start`, ends after the file of `size` bytes."""
     values = METADATA_HEADER.read_one(header, place=Span("", start, start + len(header)))
     kind = checksum(values["meta_checksum"], METADATA_HEADER.span("meta_checksum", start))
     section = MetadataSection(start, values, kind)
@@ -107,7 +107,7 @@ def write_metadata_section(
 ) -> bytes:
     """Return the bytes of a section; the text is not compressed if zlib would make it longer.
 
-    `room` is the size reserved for the stored text, by default ten times the text, as in the reference.
+    `room` is the number of bytes reserved for the stored text; default: ten times the text, as in the reference.
     """
     packed = zlib.compress(text, level) if codec else text
     if len(packed) > len(text):
@@ -179,7 +179,7 @@ def npy_head(array: ArrayLayout) -> bytes:
 
 
 def array_info(metadata: Any) -> ArrayLayout | None:
-    """Return the array that the metadata describes with `container` ("numpy"), `dtype`, `shape` and `order`."""
+    """Return the array that the metadata describes (if `container` is "numpy"); None if it describes none."""
     if not isinstance(metadata, dict) or metadata.get("container") != "numpy":
         return None
     shape, order = metadata.get("shape"), metadata.get("order", "C")
@@ -217,12 +217,12 @@ def parse_dtype(text: Any, *, objects: bool = False) -> np.dtype[Any]:
 
 def _type_string(text: str) -> str:
     if len(text) > MAX_TYPE_LETTERS:
-        raise ValueError(f"the type has {len(text)} letters")
+        raise ValueError(f"the type has {len(text)} letters; the limit is {MAX_TYPE_LETTERS}")
     return text
 
 
 def _fields(descr: list[Any], room: list[int]) -> list[Any]:
-    """Return the fields as tuples of name, type and shape, as NumPy requires; `room[0]` limits their number."""
+    """Return the fields as tuples (name, type, shape), as NumPy requires; reduces `room[0]`, the number allowed."""
     room[0] -= len(descr)
     if room[0] < 0:
         raise ValueError(f"more than {MAX_FIELDS} fields")

@@ -30,7 +30,7 @@ UNREAD = "unread"
 
 
 class BloscpackObjects(Objects):
-    """Objects of a Bloscpack file: its chunks, and those that the header counts but the file lacks."""
+    """Objects of a Bloscpack file: its chunks, and damaged ones that the header counts but the file lacks."""
 
     kinds = ("chunk",)
     key_encoding = "number"
@@ -47,7 +47,7 @@ class BloscpackObjects(Objects):
 
     @property
     def sized(self) -> bool:
-        """True if the header has the sizes of the chunks and the offsets have their locations."""
+        """True if header and offsets contain size and location of every chunk, so that no chunk must be read."""
         if self._file.header.plain_size == UNKNOWN or not self._file.offsets.used:
             return False
         return bool((self._table.slot_places(np.arange(len(self._table))) != UNKNOWN).all())
@@ -90,13 +90,13 @@ class BloscpackObjects(Objects):
         return self.chunk(row, header=True)
 
     def refs(self, rows: I64) -> Iterator[ObjectRef]:
-        """Yield the chunks of `rows`; for more than one, all headers are loaded together."""
+        """Yield the chunks of `rows`; for more than one row, the headers of all chunks are loaded first."""
         if len(rows) > 1:
             self._table.load()
         return map(self.ref, rows.tolist())
 
     def chunk(self, row: int, *, header: bool = False) -> ObjectRef:
-        """Return a chunk as an object, also before the chunks of the file are counted."""
+        """Return a chunk as an object, even before the chunks are counted; `header` requests its codec and filter."""
         area = self._table.area
         try:
             place = self._table.place(row)
@@ -118,13 +118,13 @@ class BloscpackObjects(Objects):
         return ref if cut is None else replace(ref, state=State.DAMAGED, error=str(cut))
 
     def damaged(self, rows: I64) -> NDArray[np.bool_]:
-        """Return a mask of the chunks with an invalid header or location; only after `load_index`."""
+        """Return a mask of the chunks with an invalid header or location; requires `load_index` before."""
         headers, places = self._table.headers[rows], self._table.places[rows]
         return ~(self._table.area.fits(places, headers) & plausible(headers, 2**32))
 
     @property
     def orders(self) -> tuple[str, ...]:
-        """`slot`; after `load_index` also `offset` and `size`."""
+        """Names of the sort orders: `slot`, and after `load_index` also `offset` and `size`."""
         return ("slot", "offset", "size") if self._table.loaded else ("slot",)
 
     def order(self, name: str) -> I64 | None:
@@ -134,7 +134,7 @@ class BloscpackObjects(Objects):
         return np.argsort(column, kind="stable").astype(np.int64)
 
     def _header(self, row: int, place: int) -> ChunkHeader:
-        """Return the header of a chunk; the whole chunk is read, because it is usually requested next."""
+        """Return the header of a chunk; if it is not cached, reads the whole chunk, which is usually requested next."""
         if self._table.loaded:
             return self._table.header(row)
         walk = self._table.walk
@@ -150,7 +150,7 @@ class BloscpackObjects(Objects):
 def chunk_ref(
     row: int, place: int, stored: int, area: ChunkArea, size: int, header: ChunkHeader | None = None
 ) -> ObjectRef:
-    """Return a chunk of `stored` bytes at `place`; without `header`, its codec is unknown."""
+    """Return the chunk of `stored` bytes at `place` as an object; without `header`, its codec is unknown."""
     stop = max(min(place + stored, area.size), place)
     spans = [Span("", place, stop)]
     if area.digest:

@@ -31,7 +31,7 @@ _SMALL = 1 << 12
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Yield the chunks that are found through the header and offsets, then those found by searching the other bytes."""
+    """Yield the chunks that header and offsets locate, then those found by searching the other bytes of the file."""
     shard = damaged.shard
     checksum: Checksum | None = None
     covered = Covered()
@@ -72,7 +72,7 @@ def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) 
 
 
 def _candidates(damaged: Damaged, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Yield offset and size of each possible chunk; only the Blosc header is checked."""
+    """Yield offset and stored size of each possible chunk; only its Blosc header is checked."""
     for first in range(start, stop - HEADER_SIZE + 1, WINDOW):
         damaged.progress(first, stop)
         data = damaged.source.read(first, min(first + WINDOW + HEADER_SIZE - 1, stop))

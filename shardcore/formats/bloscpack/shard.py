@@ -1,4 +1,4 @@
-"""A Bloscpack file as a `Shard`: detection, opening, chunks as objects and the whole content as `all`."""
+"""A Bloscpack file as a `Shard`: detection, opening, chunks as objects, and the whole content as the object `all`."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ class BloscpackShard(FileShard, Arrays):
 
     @property
     def whole_layout(self) -> ArrayLayout | None:
-        """Array of the whole content; None if the metadata describes none."""
+        """Type and shape of the whole content as an array; None if the metadata describes no array."""
         return array_info(self.metadata)
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the array of an object; a chunk is a part of the first axis if possible, otherwise a flat array."""
+        """Return the array of an object, or None; a chunk is part of the first axis if possible, else flat."""
         layout = self.whole_layout
         if layout is None or ref.key == ALL:
             return layout
@@ -182,7 +182,7 @@ class BloscpackShard(FileShard, Arrays):
         return facts | ({"metadata": rest} if rest else {})
 
     def file_head(self, ref: ObjectRef, name: str) -> bytes:
-        """Return the `.npy` header to write before the elements of an array; b"" if the content is not an array."""
+        """Return the header to write before an array if `name` ends with `.npy`; b"" for other names and contents."""
         layout = None
         if names_array(name) and ref.key == ALL:
             with suppress(FormatError):
@@ -230,9 +230,9 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard
     """Open a file with one request, or two if the offsets end after the first 64 KiB.
 
     Raises:
-        BadMagic: It does not begin with `blpk`.
+        BadMagic: The file does not begin with `blpk`.
         Unsupported: The version is none of 1, 2 and 3.
-        FormatError: A header field is impossible.
+        FormatError: A header field has an invalid value.
         Truncated: The file ends before the first chunk.
     """
     draft = context.draft

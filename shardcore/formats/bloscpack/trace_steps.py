@@ -1,4 +1,4 @@
-"""The steps of a trace, by the facts of a lookup; the titles are those of `docs/formats/bloscpack.md`."""
+"""Titles, sentences and values of the steps of a lookup, for a trace; titles as in `docs/formats/bloscpack.md`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from shardcore.formats.bloscpack.lookup import (
     WholeContent,
 )
 from shardcore.model.span import Span
-from shardcore.model.text import grouped_digits, plural, short
+from shardcore.model.text import plural, short
 from shardcore.shards.trace import Row, Rows, Value
 
 
@@ -74,7 +74,7 @@ def _header_text(fact: HeaderRead) -> str:
     header = fact.stored.header
     size = plural(header.nbytes, "uncompressed byte")
     flags = ", ".join(header.flag_names())
-    return f"{size} stored in {grouped_digits(header.ctbytes)}, this header included; flags: {flags}."
+    return f"{size} stored in {plural(header.ctbytes, 'byte')}, including this header; flags: {flags}."
 
 
 def _verdict(fact: ChecksumCompared) -> str:
@@ -244,7 +244,7 @@ _WALKED = Row(
 _HEADER = Row(
     "Blosc header",
     "{text}",
-    "The header has codec, filter and sizes, so the chunk can be decompressed without the others.",
+    "The header has codec, filter and sizes, so the chunk can be decompressed without other chunks.",
     (
         Value("flags", lambda fact: f"{fact.stored.header.flags:#010b}", "flags of the chunk, bit by bit"),
         Value("nbytes", "stored.header.nbytes", "uncompressed bytes", "bytes"),

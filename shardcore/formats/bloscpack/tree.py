@@ -1,4 +1,4 @@
-"""Sections and nodes of a Bloscpack file, its chunks and its JSON text."""
+"""Tree of a Bloscpack file: nodes for its sections, fields, chunks and blocks, and for its JSON metadata."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from shardcore.model.node import Children, Node
 from shardcore.model.record import FieldRole, Record
 from shardcore.model.section import Section
 from shardcore.model.span import SourceName, Span
-from shardcore.model.text import grouped_digits, plural, product_text
+from shardcore.model.text import plural, product_text
 from shardcore.shards.cache import LruCache, Once
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource
 
 KEPT = 64
-"""Chunks whose nodes are cached."""
+"""Number of chunks whose nodes are cached."""
 DETAIL_LIMIT = 2**28
 """Largest chunk whose blocks are shown, in stored bytes."""
 
@@ -143,7 +143,7 @@ class BloscpackTree:
             doc = "Zeros, reserved for longer metadata."
             yield Node("room", metadata.padding, role=FieldRole.PADDING, doc=doc)
         if metadata.digest.size:
-            doc = "The checksum of the stored metadata, without the zeros after it, which detects damage."
+            doc = "The checksum of the stored metadata without the zeros after it; it detects damage."
             yield Node("checksum", metadata.digest, role=FieldRole.HASH, doc=doc, error=problem)
 
     def _chunks_node(self, part: Section) -> Node:
@@ -153,7 +153,7 @@ class BloscpackTree:
         return _part_node(part, rows, text=plural(len(self._table), "chunk"))
 
     def _chunk_rows(self, part: Section) -> Children:
-        """Return the chunks in the order of their bytes, and the bytes between them."""
+        """Return nodes for the chunks and for unclaimed bytes between them, in the order of the file."""
         table, area = self._table, self._table.area
         found = np.flatnonzero(table.places != UNKNOWN)
         found = found[np.argsort(table.places[found], kind="stable")]
@@ -173,12 +173,12 @@ class BloscpackTree:
         return grouped(Extents(starts, stops, describe))
 
     def _chunk_node(self, number: int, span: Span, own: int) -> Node:
-        """Return the node of a chunk; `own` is the number of bytes up to the next chunk."""
+        """Return the node of a chunk, or of unclaimed bytes (-1); `own` is the number of bytes up to the next node."""
         if number < 0:
             return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=UNCLAIMED.doc)
         header = self._table.header(number)
         how = "a memcpy" if header.memcpyed else f"{header.codec_name}, filter {header.filter_name}"
-        text = f"{plural(header.nbytes, 'uncompressed byte')} stored in {grouped_digits(header.ctbytes)}, {how}"
+        text = f"{plural(header.nbytes, 'uncompressed byte')} stored in {plural(header.ctbytes, 'byte')}, {how}"
 
         def kids() -> Sequence[Node]:
             if (kept := self._kept.get(number)) is not None:
@@ -225,7 +225,7 @@ def _chunk_parts(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...
                 value=stored if len(stored) == checksum.size else None,
                 text=stored.hex(),
                 role=FieldRole.HASH,
-                doc="The checksum of the stored chunk with its Blosc header, which detects damage.",
+                doc="The checksum of the stored chunk with its Blosc header; it detects damage.",
                 error=error,
             )
         )
@@ -320,7 +320,7 @@ LONGEST_VALUE = 1 << 16
 
 
 def json_node(data: bytes, source: str, base: int = 0) -> Node:
-    """Return the node of a JSON text, which `parse_json` must have accepted; its first byte is `base` of the source."""
+    """Return the node of a JSON text that `parse_json` accepts; it begins at byte `base` of the source."""
     spans = JsonSpans(data)
 
     def node(name: str, value: JsonValue, depth: int) -> Node:
@@ -346,7 +346,7 @@ def json_node(data: bytes, source: str, base: int = 0) -> Node:
 
 
 class _Members(Extents):
-    """Nodes between two offsets each, without the white space around them."""
+    """Members of a JSON value; the span of a member excludes the white space around it."""
 
     span_of = Children.span_of
 

@@ -1,4 +1,4 @@
-"""Verification of a Bloscpack file: structure, offsets and headers, content."""
+"""Verification of a Bloscpack file to three depths: its structure, its offsets and chunk headers, its content."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class Verification:
         if count and complete and end < self._file.source.size:
             span = Span("", end, self._file.source.size)
             what = plural(span.size, "byte follows", "bytes follow")
-            message = f"{what} the last chunk: appending can leave some, and readers ignore them"
+            message = f"{what} the last chunk: appending can leave such bytes, and readers ignore them"
             self._findings.note("bloscpack.trailing", span, message)
 
     def _chunks(self, progress: Progress) -> int:
@@ -211,7 +211,7 @@ class Verification:
         return done
 
     def _tried(self, left: int) -> list[bool]:
-        """Return a flag per chunk, True if it is decompressed; ends at the first chunk for which `left` is too small.
+        """Return a flag per chunk, True if it is decompressed, up to the first chunk that costs more than `left` bytes.
 
         A chunk costs its stored size and, if decompressed, its uncompressed size; a damaged chunk costs nothing.
         """

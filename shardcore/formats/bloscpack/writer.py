@@ -69,7 +69,7 @@ Pieces = Iterator[bytes | bytearray | memoryview]
 
 @dataclass(frozen=True, slots=True)
 class InputContent:
-    """Content to be packed; its iterator `pieces` reads the input."""
+    """Content to be packed: its size in bytes, an iterator that reads the input, and its array (None if not one)."""
 
     size: int
     pieces: Pieces
@@ -77,12 +77,12 @@ class InputContent:
 
 
 class BloscpackWriter(Writer):
-    """Writes one file, or a folder with one file per input; with `checks`, every chunk is decompressed and compared.
+    """Writes one file, or one file per input into a folder; with `checks` set, decompresses and compares each chunk.
 
     Args:
-        output: The output.
+        output: The file or folder to write.
         metadata: JSON text, path of a JSON file, or a value; stored in every file.
-        **options: Those of `Packing`.
+        **options: Options of `Packing`, by name.
     """
 
     proven = True
@@ -139,7 +139,7 @@ class BloscpackWriter(Writer):
         if self._done:
             return
         if self._file is None:
-            raise UsageError("nothing to pack: a folder of Bloscpack files has one file per input")
+            raise UsageError("nothing to pack: a folder of Bloscpack files needs at least one input")
         self._empty(self._file)
 
     def _empty(self, file: Draining) -> NewFile:
@@ -198,11 +198,11 @@ def json_of(given: Any) -> Any:
 
 
 def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spool: IO[bytes]) -> InputContent:
-    """Return the content of an input; one of unknown size is copied to `spool` first."""
+    """Return the content of an input; an input of unknown size is first copied to `spool`."""
     who = label or "the content"
     if not isinstance(data, bytes) and hasattr(data, "dtype"):
         if facts.keys() & {"dtype", "shape", "order"}:
-            raise UsageError(f"{who}: an array has its own dtype, shape and order")
+            raise UsageError(f"{who}: dtype, shape and order cannot be set for an array, which has its own")
         return array_content(data, who)
     pieces = pieces_of(data, label)
     size = _size_of(data)
@@ -231,7 +231,7 @@ def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spoo
 
 
 def array_content(array: Any, who: str) -> InputContent:
-    """Return an array in its own order if it is contiguous, else in C order; it is copied in pieces of 1 MiB."""
+    """Return the content of an array, in F order if it is F-contiguous, else in C order; in pieces of 1 MiB."""
     try:
         dtype = np.dtype(array.dtype)
         described = not dtype.hasobject and np.lib.format.descr_to_dtype(np.lib.format.dtype_to_descr(dtype)) == dtype
@@ -244,7 +244,7 @@ def array_content(array: Any, who: str) -> InputContent:
     if isinstance(rows, np.ndarray):
         layout = replace(layout, order="F" if np.isfortran(rows) else "C")
         rows = rows.T if layout.order == "F" else rows
-        # A single row may be the whole array.
+        # Flat, because a single row may be larger than a piece.
         rows = rows.reshape(-1) if rows.flags.c_contiguous else rows
     step = max(STREAM_PIECE // (math.prod(rows.shape[1:]) * dtype.itemsize or 1), 1)
 
@@ -259,8 +259,8 @@ def array_content(array: Any, who: str) -> InputContent:
 
 def _check_size(array: ArrayLayout, size: int, who: str, error: type[ShardError]) -> None:
     if array.nbytes != size:
-        described = plural(array.nbytes, "byte")
-        raise error(f"{who}: an array of this type and shape has {described}; the content has {grouped_digits(size)}")
+        described = f"{array.dtype} with shape {array.shape} has {plural(array.nbytes, 'byte')}"
+        raise error(f"{who}: an array of {described}; the content has {grouped_digits(size)}")
 
 
 def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayLayout | None:
@@ -268,7 +268,7 @@ def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayLayout | None:
     if not given:
         return None
     if not {"dtype", "shape"} <= given.keys():
-        raise UsageError(f"{who}: an array requires dtype and shape; order defaults to C")
+        raise UsageError(f"{who}: only {' and '.join(given)} given; an array requires both dtype and shape")
     try:
         return array_info({"container": "numpy", "order": "C"} | given)
     except FormatError as error:
@@ -344,7 +344,7 @@ def spool_beside(target: Path | None) -> IO[bytes]:
 
 
 def _head(pieces: Pieces) -> bytes:
-    """Return the first pieces, of at least `_HEAD` bytes if there are as many."""
+    """Return the first pieces, joined: at least `_HEAD` bytes, or all if there are fewer."""
     kept: list[bytes | bytearray | memoryview] = []
     while sum(map(len, kept)) < _HEAD and (piece := next(pieces, None)) is not None:
         kept.append(piece)
@@ -363,7 +363,7 @@ def _npy_array(head: bytes, who: str) -> tuple[ArrayLayout, int]:
 
 
 def append(shard: Shard, *paths: Path) -> Edit:
-    """Append the contents of files to a Bloscpack file; a `.npy` extends the first axis of an array of its type.
+    """Append the contents of files to a Bloscpack file; a `.npy` file extends the first axis of the array in it.
 
     Args:
         shard: A Bloscpack file of version 3.
@@ -390,7 +390,7 @@ def append(shard: Shard, *paths: Path) -> Edit:
 
 
 class _ChunkSpool:
-    """Compressed chunks in an unnamed temporary file, closed when the edit goes."""
+    """Compressed chunks in an unnamed temporary file, which is closed when this object is garbage-collected."""
 
     def __init__(self, folder: Path) -> None:
         self.size = 0
@@ -466,7 +466,7 @@ class _Append:
         return ChunkShape(header.typesize, header.chunk_size, size - header.chunk_size * (nchunks - 1), nchunks, 0)
 
     def _compress(self, start: int) -> NDArray[np.int64]:
-        """Compress the filled-up last chunk and the new chunks; return their offsets in the new file."""
+        """Compress the filled-up last chunk and the new chunks, the first for byte `start`; return their offsets."""
         old = b"" if self._stay == self._header.nchunks else self._file.content.plain(self._header.nchunks - 1)
         pieces = chain.from_iterable(checked_pieces(content, label) for label, content in self._contents)
         content = InputContent(len(old) + self._added, chain([old] if old else [], pieces))
@@ -486,27 +486,27 @@ class _Append:
         return np.array(places, np.int64)
 
     def _metadata_change(self) -> list[FileChange]:
-        """Return the metadata with the longer first axis; no change if the content is not an array."""
+        """Return the change of the metadata to the longer first axis; none if the content is not an array."""
         array, section = self._shard.whole_layout, self._file.metadata
         if array is None or section is None:
             for label, content in self._contents:
                 if content.array is not None:
                     raise UsageError(f"{label}: a .npy file can be appended only to an array; this file has none")
             return []
+        text = "array of {0.dtype} with shape {0.shape} in {0.order} order".format
         rows = array.shape and array.order == "C" and array.stride
         for label, content in self._contents:
             more = content.array
-            if not rows or content.size % array.stride:
-                raise UsageError(f"{label}: its size is not a multiple of one item of the array's first axis")
             if more is not None and (more.dtype, more.shape[1:], more.order) != (array.dtype, array.shape[1:], "C"):
-                raise UsageError(f"{label}: the array differs in type or shape from the array in this file")
-        length = array.shape[0] + self._added // array.stride
-        described = array_metadata(replace(array, shape=(length, *array.shape[1:])))
-        text = json.dumps(self._shard.metadata | {"shape": described["shape"]}, separators=(",", ":")).encode("ascii")
+                raise UsageError(f"{label}: its {text(more)} cannot be appended to the {text(array)} in this file")
+            if not rows or content.size % array.stride:
+                raise UsageError(f"{label}: {text(array)} grows only in C order by multiples of {array.stride:,} bytes")
+        shape = [array.shape[0] + self._added // array.stride, *array.shape[1:]]
+        described = json.dumps(self._shard.metadata | {"shape": shape}, separators=(",", ":")).encode("ascii")
         values = section.values
         codec = METADATA_CODECS.index("zlib") if values["meta_codec"] else 0
         new = write_metadata_section(
-            text, codec=codec, level=values["meta_level"], kind=section.checksum, room=values["max_meta_size"]
+            described, codec=codec, level=values["meta_level"], kind=section.checksum, room=values["max_meta_size"]
         )
         return [FileChange(section.start, new, "metadata: the shape of the array")]
 

@@ -1,4 +1,4 @@
-"""Data Easy Store: shards of business documents by uid and date, with large contents in separate files."""
+"""Data Easy Store, shards of documents by uid and date, large ones in separate files: name, options, entry points."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType, written
 from shardcore.shards.format import Detail, Format, lazily
@@ -36,10 +36,10 @@ FORMAT = Format(
         Option(
             "n_bits",
             OptionType.INTEGER,
-            "Bits of the shard number, 4 to 16; default: inferred from the file names.",
+            "Number of bits of a shard number, 4 to 16; default: inferred from the file names.",
             names_format=True,
         ),
-        # Hidden in the window, which shows a question for each store.
+        # Hidden in the window, which asks about each store instead.
         Option(
             "zones",
             OptionType.TEXT,
@@ -49,7 +49,7 @@ FORMAT = Format(
             flag="FILE",
         ),
         Option("date", OptionType.TIME, "created_at of the object, ISO 8601 (date or time).", OptionPurpose.LOCATE),
-        Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", OptionPurpose.LOCATE),
+        Option("n_bits", OptionType.INTEGER, "Number of bits of a shard number, 4 to 16.", OptionPurpose.LOCATE),
         Option("zones", OptionType.TEXT, "Zones file: its path, address or text.", OptionPurpose.LOCATE, path=True),
         written(
             "codec",
@@ -61,8 +61,8 @@ FORMAT = Format(
         written("level", OptionType.INTEGER, "Level of the codec: zstd 1 to 22, default: 3; lz4 0 to 16."),
         written("threshold", OptionType.SIZE, "Longer contents become BigFiles; default: 10M.", "10M"),
         written("version", OptionType.CHOICE, "Layout of the entries; default: 2.", "2", ("2", "1")),
-        written("skip", OptionType.TEXT, "Suffixes of uids that are not compressed, such as .jpg,.zip."),
-        written("n_bits", OptionType.INTEGER, "Folder: bits of the shard number, 4 to 16; default: 8.", 8),
+        written("skip", OptionType.TEXT, "Suffixes of uids whose contents are not compressed, such as .jpg,.zip."),
+        written("n_bits", OptionType.INTEGER, "Folder: number of bits of a shard number, 4 to 16; default: 8.", 8),
         written(
             "max_bytes",
             OptionType.SIZE,

@@ -1,4 +1,4 @@
-"""The entries of an index as NumPy columns, without an object per entry."""
+"""Entries of an index: their fields as NumPy columns, errors in them, and searches by uid, hash and offset."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shardcore.model.text import ends_text, plural
 from shardcore.progress import Progress
 
 SCANS = 8
-"""Number of lookups per uid length that compare all entries; then the uids of this length are sorted."""
+"""Number of lookups per uid length that compare all uids of this length; the next lookup sorts them."""
 
 Rows = NDArray[np.int64]
 N = TypeVar("N")
@@ -38,8 +38,7 @@ class EntryFields(Generic[N]):
     """Fields of one entry, or of many as columns; offsets of texts are relative to the start of the index.
 
     Attributes:
-        uid_start: Offset of the uid.
-        uid_length: Bytes of the uid.
+        uid_start, uid_length: Offset of the uid, and its length in bytes.
         flags: Stored value; 0 in version 1.
         big: True for a BigFile.
         offset: Offset of the payload in the file; 0 for BigFiles.
@@ -47,10 +46,8 @@ class EntryFields(Generic[N]):
         codec: Stored value; 0 for BigFiles and in the first layout of version 1.
         compressed: Field `compressed_size`, normally equal to `length`.
         size: Declared bytes of the uncompressed content.
-        hash_start: Offset of the hash; start of the entry if there is none.
-        hash_length: Bytes of the hash.
-        meta_start: Offset of the metadata.
-        meta_length: Bytes of the metadata.
+        hash_start, hash_length: Offset and length of the hash; start of the entry and 0 if there is none.
+        meta_start, meta_length: Offset of the metadata, and their length in bytes.
     """
 
     uid_start: N
@@ -105,7 +102,7 @@ class Entries:
 
     @cached_property
     def columns(self) -> EntryColumns:
-        """Fields of all entries: 90 bytes per entry."""
+        """Fields of all entries, computed once; they take about 90 bytes of memory per entry."""
         return self.part(slice(None))
 
     def part(self, rows: Rows | slice) -> EntryColumns:
@@ -151,7 +148,7 @@ class Entries:
         return EntryFields(*uid, *fields, start, 0, stop - meta, meta)
 
     def _records(self, record: Record, starts: Positions, there: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return a record at each offset; zeros for the rows that do not have it."""
+        """Return the record at each of `starts`; zeros where `there` is False, because the entry does not have it."""
         found = np.zeros(len(starts), record.dtype)
         if there.any():
             windows = sliding_window_view(self.shape.bytes, record.size)
@@ -192,7 +189,7 @@ class Entries:
             yield self._joined(self.walk.starts[some] + layout.UID_HEAD.size, lengths), lengths
 
     def _joined(self, starts: Positions, lengths: NDArray[Any]) -> bytes:
-        """Return the bytes of uids, one after another."""
+        """Return the uids at `starts`, concatenated."""
         if len(lengths) and (length := int(lengths[0])) and (lengths == length).all():
             return sliding_window_view(self.shape.bytes, length)[starts].tobytes()
         places = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
@@ -227,7 +224,7 @@ class Entries:
         return (big and self.shape.bigfile) or self.shape.inline
 
     def parts(self, row: int) -> list[tuple[Record | layout.EntryText, Span]]:
-        """Return the records and texts of an entry with their bytes; texts may be empty."""
+        """Return the records and texts of an entry, each with its span, which may be empty for a text."""
         entry, at = self.entry(row), self.span(row).start
         found: list[tuple[Record | layout.EntryText, Span]] = []
         for part in self.plan(big=bool(entry.big)):
@@ -237,7 +234,7 @@ class Entries:
         return found
 
     def part_span(self, row: int, name: str) -> Span:
-        """Return the bytes of a field or text of an entry; KeyError if the entry does not have it."""
+        """Return the span of a field or text of an entry; raise KeyError if the entry does not have it."""
         for part, span in self.parts(row):
             if isinstance(part, layout.EntryText):
                 if part.name == name:
@@ -262,7 +259,7 @@ class Entries:
     # --- faults ---------------------------------------------------------------------------------------------------
 
     def _outside(self, c: EntryColumns) -> NDArray[np.bool_]:
-        """Return a mask of the payloads that do not end before the index; BigFiles have none."""
+        """Return a mask of the entries whose payload ends after the start of the index; False for BigFiles."""
         stop = np.uint64(self.data_stop)
         # `offset + length` may overflow.
         return np.asarray((c.length > stop) | (c.offset > stop - np.minimum(c.length, stop)))
@@ -271,7 +268,7 @@ class Entries:
         """Return the reason why the content of a row cannot be read; "" if it can."""
         entry = entry or self.entry(row)
         if entry.big:
-            bad_hash = "the hash of the BigFile is not 64 hex digits, so it is not read"
+            bad_hash = "the hash of the BigFile is not 64 hex digits, so its file is not read"
             return "" if layout.is_hash(self.hash_of(entry)) else bad_hash
         stop = entry.offset + entry.length
         if stop > self.data_stop:
@@ -301,7 +298,7 @@ class Entries:
         return np.asarray(bad, bool)
 
     def bad_text(self, row: int) -> str:
-        """Return the error in uid or metadata of a row; "" if there is none. The content may still be readable."""
+        """Return the error in uid or metadata of an entry; "" if there is none. The content may still be readable."""
         if layout.read_uid(self.uid(row)) is None:
             return "the uid is not UTF-8"
         try:
@@ -311,7 +308,7 @@ class Entries:
         return ""
 
     def bad_texts(self, c: EntryColumns) -> NDArray[np.bool_]:
-        """Return a mask of the rows whose uid is not UTF-8 or whose metadata has no braces; metadata is not parsed."""
+        """Return a mask of the rows whose uid is not UTF-8, or whose metadata does not begin and end with braces."""
         raw, bad = self.shape.bytes, np.zeros(len(c.big), bool)
         if not self._joined(c.uid_start, c.uid_length).isascii():
             places = zip(c.uid_start.tolist(), (c.uid_start + c.uid_length).tolist(), strict=True)
@@ -323,7 +320,7 @@ class Entries:
         return bad
 
     def bad_text_rows(self, progress: Progress) -> Rows:
-        """Return the rows with a `bad_text`; parses all metadata."""
+        """Return the rows for which `bad_text` returns an error; parses all metadata."""
         parts = (rows[self.bad_texts(c := self.part(rows)) | (c.meta_length > 0)] for rows in row_steps(len(self)))
         rows = np.concatenate([np.zeros(0, np.int64), *parts])
         bad = []
@@ -339,7 +336,7 @@ class Entries:
     def rows_of(self, uids: Iterable[bytes]) -> list[Rows]:
         """Return the rows of each uid, ascending.
 
-        Compares all uids of equal length; after `SCANS` single requests for a length, its uids are kept sorted.
+        Compares with all uids of equal length; after `SCANS` single lookups of a length, these are sorted and cached.
         """
         wanted = list(uids)
         if len(wanted) == 1 and (kept := self._by_length.get(len(wanted[0]))) is not None:
@@ -364,7 +361,7 @@ class Entries:
         return found
 
     def last_row_of(self, uid: bytes) -> int:
-        """Return the last row of a uid, the one that readers use; -1 if none has it or its length is not sorted yet."""
+        """Return the last row of a uid, which readers use; -1 if not found or if uids of its length are unsorted."""
         if (kept := self._by_length.get(len(uid))) is None:
             return -1
         rows, texts = kept
@@ -372,7 +369,7 @@ class Entries:
         return int(rows[at]) if at >= 0 and texts[at] == uid.rstrip(b"\0") else -1
 
     def duplicates(self) -> list[Rows]:
-        """Return the rows of each uid that several entries have."""
+        """Return, for each uid that occurs in several entries, the rows of these entries."""
         groups: list[Rows] = []
         for length in np.flatnonzero(np.bincount(self.uid_lengths)).tolist():
             rows, texts = self._sorted(length)
@@ -386,7 +383,7 @@ class Entries:
         return self.shape.number(self.walk.starts, "<u2").astype(np.uint16)
 
     def _rows_with(self, uid: bytes) -> Rows:
-        """Return the rows with a uid; uids of its length are compared word by word."""
+        """Return the rows with this uid; it is compared word by word with all uids of its length."""
         rows, word = np.flatnonzero(self.uid_lengths == len(uid)), min(len(uid) & -len(uid), 8)
         for at in range(0, len(uid), word or 1):
             starts = self.walk.starts[rows] + (layout.UID_HEAD.size + at)
@@ -395,7 +392,7 @@ class Entries:
         return rows
 
     def _sorted(self, length: int) -> tuple[Rows, NDArray[np.bytes_]]:
-        """Return the rows with uids of a length, and these uids, in their order."""
+        """Return the rows whose uids have this length in bytes, and these uids; both are sorted by uid."""
         rows = np.flatnonzero(self.uid_lengths == length)
         # `S` drops trailing NULs, which cannot make two texts of one length equal.
         texts = np.zeros(len(rows), f"S{max(length, 1)}")
@@ -432,7 +429,7 @@ class Entries:
 def _walk(index: bytes, version: int, count: int) -> tuple[EntryShape, EntryWalk]:
     """Return the layout and the walk of the entries.
 
-    Version 1 had two layouts: use the one whose entries end exactly with the index, or else the one with all entries.
+    Version 1 has two layouts. The result is the one whose entries end exactly with the index, or else fit in it.
     """
     if version != 1:
         shape = ShapeV2(index)

@@ -38,7 +38,7 @@ KEPT_DECODED = 1 << 25
 
 
 class DataMap:
-    """Ranges that cover the data section: payloads by offset, and the gaps between them (row -1)."""
+    """Ranges that cover the data section without overlap: (parts of) payloads with their rows, gaps with row -1."""
 
     def __init__(self, entries: Entries) -> None:
         start, stop = HEADER.size, entries.data_stop
@@ -69,7 +69,7 @@ class DataMap:
 
 class DesFile:
     has_sidecar = True
-    """False if a listing shows that there is no sidecar."""
+    """False if a listing of the folder shows that the shard has no sidecar, so that none is requested."""
 
     def __init__(
         self, source: Source, entries: Entries, header: dict[str, Any], footer: dict[str, Any], *, deleted: bool = False
@@ -159,7 +159,7 @@ class DesFile:
         if isinstance(error, RemoteError):
             raise error.with_traceback(None)
         if error is not None:
-            text = f"deletions are unknown: {error.message}"
+            text = f"it is unknown whether the object is deleted: {error.message}"
             kind = SourceError if isinstance(error, SourceError) else FormatError
             raise kind(text, remedy=Remedy.DELETED)
         if self.is_tombstoned(row):
@@ -176,8 +176,8 @@ class DesFile:
     def pieces(self, row: int, source: Source | None = None, limit: int | None = None) -> Iterator[bytes]:
         """Yield the uncompressed content of an entry, deleted or not.
 
-        Without `limit` the size must equal the declared size for every codec; the reference does not check codec none.
-        With it, that many bytes are allowed, else LimitExceeded.
+        Without `limit`, the size must be the declared size for every codec; the reference does not check codec none.
+        With `limit`, a compressed content or BigFile may have any size up to `limit`; a larger one is an error.
         """
         if self.entries.entry(row).big:
             return self._bigfile_pieces(row, limit)
@@ -190,7 +190,7 @@ class DesFile:
         return decompress_stream(codec, stored, limit=size, expected=size, span=place)
 
     def read_plain(self, row: int, limit: int) -> bytes | None:
-        """Return an inline content that is stored uncompressed; None for others, and for more than `limit` bytes."""
+        """Return a content that is stored uncompressed in the shard; None for any other, and above `limit` bytes."""
         self.check_allowed(row)
         entry = self.entries.entry(row)
         if entry.big or entry.codec or entry.length > limit or self.entries.problem(row, entry):
@@ -198,17 +198,17 @@ class DesFile:
         return self.source.read(entry.offset, entry.offset + entry.length)
 
     def decode(self, row: int, stored: bytes) -> bytes:
-        """Return the content of a valid compressed entry from its stored bytes."""
+        """Return the content of a compressed object, decompressed from its stored bytes."""
         place, codec, size = self._checked_payload(row)
         return decompress(codec, stored, limit=size, expected=size, span=place)
 
     def _checked_payload(self, row: int) -> tuple[Span, str, int]:
-        """Return payload, codec and declared uncompressed size of an inline object; raise FormatError if invalid."""
+        """Return payload, codec and declared uncompressed size of an object; raise FormatError if they are invalid."""
         entry = self.entries.readable(row)
         return Span("", entry.offset, entry.offset + entry.length), CODECS[entry.codec], entry.size
 
     def open_bigfile(self, row: int, limit: int | None = None) -> Source:
-        """Open the external file of a BigFile; its name must be 64 hex digits, and links are not followed."""
+        """Open the file of a BigFile, without following links; its size must be as declared, or at most `limit`."""
         entries, folder = self.entries, self.source.folder
         fields = entries.readable(row)
         name, entry = bigfile_name(entries.hash_of(fields)), entries.span(row)
@@ -237,7 +237,7 @@ class DesFile:
                 yield piece
             if digest.hexdigest() != self.entries.hash_text(row).lower():
                 name = bigfile_name(self.entries.hash(row))
-                message = f"sha256 of {name}: computed {digest.hexdigest()}, stored in its name"
+                message = f"sha256 of {name}: computed {digest.hexdigest()}, unlike its name"
                 raise BadChecksum(message, span=Span(name, 0, source.size))
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes | None:

@@ -49,7 +49,7 @@ ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
 
 MOST_ASKED = 64
 MOST_PROBED = 3
-"""Maximum number of remote shards opened to check n_bits against their uids; of local shards `MOST_ASKED`."""
+"""Maximum number of remote shards opened to check n_bits against their uids; for local ones: `MOST_ASKED`."""
 
 MOST_PARTS = 10_000
 """Maximum number of parts per date and shard number whose names are tried."""
@@ -104,11 +104,11 @@ class Retention:
         return found
 
     def of(self, uid: str) -> tuple[Copy, ...]:
-        """Return the copies of a uid; names are relative to the root."""
+        """Return the copies of a uid; their names are relative to the folder that contains `_ext_retention`."""
         return tuple(self._by_uid.get(uid, ()))
 
     def open(self, name: str, *, on_demand: bool = False) -> Source | None:
-        """Open the copy with this name; None if there is none."""
+        """Open the copy with this name; return None if it is not in the listing."""
         root, copies = self._listing.get(self._listed)
         if root is None or name not in copies:
             return None
@@ -157,7 +157,7 @@ class DesDataSet(DataSet):
 
     member_head = SMALL_HEAD
     computed = False
-    """True if the folder cannot be listed, so that names of shards are computed."""
+    """True if the folder cannot be listed, so that the names of shards are computed from date and n_bits."""
 
     def __init__(self, folder: Folder, members: Members, context: OpenContext) -> None:
         super().__init__("des", folder, members)
@@ -180,7 +180,7 @@ class DesDataSet(DataSet):
 
     @property
     def knows_sidecars(self) -> bool:
-        """True if the listing of the folder was paid for, so that it saves a request per shard."""
+        """True if a remote folder was listed: the listing shows which shards have a sidecar, without a request each."""
         return self.listed and self.folder.listable and not self.folder.lists_cheaply
 
     @cached_property
@@ -211,17 +211,17 @@ class DesDataSet(DataSet):
 
     @property
     def n_bits(self) -> int | None:
-        """Bits of the shard number: given, from the zones file, or inferred from all file names; None if unknown."""
+        """Number of uid bits that select the shard, from the options, the zones file or the file names; or None."""
         return self._named_bits if self._agree.get(self._uids_agree) else None
 
     @property
     def known_bits(self) -> int | None:
-        """Bits of the shard number, if they are known without a read."""
+        """Number of uid bits that select the shard, if it was determined before; None otherwise."""
         return None if self._agree.value is False else self._named.value
 
     @property
     def _routing_bits(self) -> int | None:
-        """Bits of the shard number for the first attempt of a lookup; remote shards are not opened to check it."""
+        """Number of uid bits that select the shard, for the first attempt of a lookup; not checked in remote shards."""
         if self.folder.lists_cheaply:
             return self.n_bits
         return None if self._agree.value is False else self._named_bits
@@ -302,7 +302,7 @@ class DesDataSet(DataSet):
         return self.grouped(self.members)
 
     def grouped(self, members: Iterable[Member]) -> dict[str, list[str]]:
-        """Return the names of shards by their number; those with other names by ""."""
+        """Return file names of shards (of the date, if given) by the hex number in them; other names are under ""."""
         found: dict[str, list[str]] = {}
         for name in sorted(member.name for member in members):
             parsed = ShardName.parse(name.rpartition("/")[2])
@@ -311,7 +311,7 @@ class DesDataSet(DataSet):
         return found
 
     def existing_parts(self, route: Route, place: str = "") -> list[str]:
-        """Return the parts of a date and shard number; opens computed names up to the first that is missing."""
+        """Return the shards of a date and number that exist: part 0, 1, … are tried up to the first missing one."""
         names = (f"{place}{ShardName(self.date, route.hex, part)}" for part in range(MOST_PARTS))
         return list(takewhile(lambda name: self.is_open(name) or self.folder.has(name), names))
 
@@ -418,5 +418,5 @@ class DesDataSet(DataSet):
         return super()._part(name)
 
     def path_beside(self, path: str) -> str:
-        """Return the path of a BigFile or of the sidecar of a shard in the folder; "" for any other file."""
+        """Return `path` if it is that of a BigFile or of the sidecar of a shard in the folder; "" otherwise."""
         return path if digest_in(path) is not None or shard_of_sidecar(path) in self._by_name else ""

@@ -1,4 +1,4 @@
-"""From a uid to its entry and content (des-architecture, Read path); the sentences are in `trace_steps.py`."""
+"""Lookup of a uid: its steps, which `trace_steps.py` describes in sentences (des-architecture, Read path)."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from shardcore.shards.trace import Elsewhere
 from shardcore.sources.base import Source
 
 MAX_TRACED = 1 << 24
-"""Largest content that a trace reads, 16 MiB."""
+"""Largest content that a trace reads, in bytes: 16 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Footer, header and count, which were read while opening."""
+    """Step of a lookup: footer, header and number of entries, which were read when the shard was opened."""
 
     file: DesFile
 
 
 @dataclass(frozen=True, slots=True)
 class NoEntry:
-    """The index, if no entry has the uid."""
+    """Step of a lookup: no entry of the index has the uid."""
 
     file: DesFile
     uid: Uid
@@ -53,7 +53,7 @@ class SidecarRead:
 
 @dataclass(frozen=True, slots=True)
 class ContentSkipped:
-    """A content that a trace does not read: of an object that is or may be deleted, or a large one."""
+    """Step of a lookup: the content is not read. The object is or may be deleted, or it is larger than `MAX_TRACED`."""
 
     ref: ObjectRef
     deleted: bool
@@ -61,7 +61,7 @@ class ContentSkipped:
 
 @dataclass(frozen=True, slots=True)
 class BigFileMissing:
-    """A BigFile whose external file does not exist."""
+    """Step of a lookup: the external file of a BigFile does not exist."""
 
     ref: ObjectRef
     error: ExternalMissing
@@ -77,7 +77,7 @@ class PayloadRead:
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The shards of a folder that may contain a uid; `route` is None if n_bits is unknown.
+    """Step of a lookup: the shards of a folder that may contain the uid; `route` is None if n_bits is unknown.
 
     `origin` describes the source of n_bits; `zone` is None without zones, and "" if no zone has the shard number.
     """
@@ -93,7 +93,7 @@ class Routed:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Retention copy; uid and `created_at` are parsed from its name, which is relative to the root."""
+    """Retention copy; `name` is its path below the folder that has copies. Uid and `created_at` are parsed from it."""
 
     uid: str
     created_at: str
@@ -119,7 +119,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """The retention copies of a uid."""
+    """Step of a lookup: the retention copies of the uid."""
 
     copies: tuple[Copy, ...]
 
@@ -136,11 +136,11 @@ class DesLookup:
         return Uid.parse(text)
 
     def walk(self, key: Uid, source: Source) -> Iterator[Fact]:
-        """Look up a uid and yield each result in order. Of several entries, the last is used, as in the reference.
+        """Yield the steps of the lookup of a uid. If several entries have it, the last is used, as in the reference.
 
         Raises:
             KeyAbsent: No entry has the uid.
-            FormatError: The index is damaged where the entry may be.
+            FormatError: The uid is not in the readable entries, but the index is damaged after them.
         """
         file, entries = self._file, self._file.entries
         rows = entries.rows_of([key.raw])[0]
@@ -179,7 +179,7 @@ class DesLookup:
         return ObjectSlice(self._objects, self._file.entries.rows_of([key.raw])[0])
 
     def gather_references(self, into: ReferenceCollector) -> None:
-        """Add the entries that name a BigFile."""
+        """If `into` collects the references to a BigFile, add the entries that refer to it."""
         entries, span = self._file.entries, into.span
         name = SourceName.parse(span.source)
         if name.path.startswith(f"{BIGFILES}/") and not name.stretches:

@@ -39,7 +39,7 @@ _LABEL = re.compile(r"[^/\\\0-\x1f%@]+")
 
 @dataclass(frozen=True, slots=True, order=True)
 class ShardName:
-    """File name as packers write it.
+    """File name of a shard as packers write it: `<date>_<hex>_<part>.des`.
 
     Attributes:
         date: YYYYMMDD.
@@ -66,7 +66,7 @@ class ShardName:
 
 @dataclass(frozen=True, slots=True)
 class Uid:
-    """Uid with its UTF-8 bytes and the low 16 bits of its routing number."""
+    """Uid with its UTF-8 bytes (`raw`) and the low 16 bits of the number that selects its shard (`bits`)."""
 
     text: str
     raw: bytes
@@ -87,10 +87,10 @@ class Uid:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Route of a uid.
+    """Shard number of a uid, and the rule that gives it.
 
     Attributes:
-        n_bits: Bits of the shard number.
+        n_bits: Number of bits of the shard number.
         number: The shard number, below `2 ** n_bits`.
         hex: The number as printed in file names.
         rule: `digits` (the uid is a decimal number) or `crc32` (of its UTF-8 bytes).
@@ -121,7 +121,7 @@ def uid_bytes(uid: str) -> bytes:
 
 
 def low_bits(uid: str) -> int:
-    """Return the low 16 bits of the number that a uid routes by.
+    """Return the low 16 bits of the number that selects the shard of a uid.
 
     A uid of decimal digits of any script is that number; any other uid is the CRC-32 of its bytes. Digits that are not
     decimals, such as a superscript two, crash the reference; here they count as text. Modulo 2^16 only the last 16
@@ -155,7 +155,7 @@ def utc_stamp(created_at: str) -> str:
 
 
 def _parsed(created_at: str) -> datetime:
-    """Parse ISO 8601, or 10 digits as Unix seconds; of other numbers, only YYYYMMDD is a date."""
+    """Parse ISO 8601, or 10 digits as Unix seconds. Other texts of digits only must be a date, YYYYMMDD."""
     digits = len(created_at) if created_at.isdecimal() and created_at.isascii() else 0
     if digits == 10:
         return datetime.fromtimestamp(int(created_at), UTC)
@@ -171,7 +171,7 @@ def _parsed(created_at: str) -> datetime:
 
 
 def bits_of_names(names: Iterable[ShardName]) -> int | None:
-    """Return the smallest `n_bits` that gives the hex digits of all names; None if there is none."""
+    """Return the smallest `n_bits` whose shard numbers are printed as in all file names; None if there is none."""
     return _smallest_bits({name.hex: np.array([name.number], np.uint16) for name in names})
 
 
@@ -206,10 +206,9 @@ class Zone:
     """Range of shard numbers, both ends inclusive, and the location of its shards.
 
     Attributes:
-        name: Name of the zone.
         start: First shard number.
         end: Last shard number, inclusive.
-        s3: `bucket`, `prefix`, `region_name`, `endpoint_url`, if given.
+        s3: Those of `bucket`, `prefix`, `region_name` and `endpoint_url` that the file contains.
         path: Folder relative to the zones file, or absolute; the reference supports buckets only.
     """
 
@@ -233,7 +232,7 @@ class Zone:
 
 @dataclass(frozen=True, slots=True)
 class Zones:
-    """Parsed zones file; zones are sorted and do not overlap, but need not cover all numbers."""
+    """Parsed zones file. The zones are sorted by number and do not overlap, but need not cover all numbers."""
 
     n_bits: int
     zones: tuple[Zone, ...]
@@ -352,7 +351,7 @@ def _zone(item: Any, n_bits: int, what: str) -> Zone:
             raise FormatError(f"zones: `{key}` of {shown} is not a shard number of {n_bits} bits")
     start, end = limits["start"], limits["end"]
     if start > end:
-        raise FormatError(f"zones: {shown} starts at {start} and ends at {end}")
+        raise FormatError(f"zones: the range of {shown} starts at {start} and ends at {end}")
     place = _checked(item.get("s3") or {}, dict, f"`s3` of {shown}")
     keys = ("bucket", "prefix", "region_name", "endpoint_url")
     given = {key: _checked(place[key], str, f"`{key}` of {shown}") for key in keys if place.get(key) is not None}
@@ -367,12 +366,12 @@ def _checked(value: Any, kind: type, what: str) -> Any:
 
 
 def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = None) -> dict[str, Any]:
-    """Compute the shard of a uid by the routing rule; no shard is opened.
+    """Compute which shards can contain a uid, by the routing rule; no shard is opened.
 
     Args:
         key: The uid.
         date: `created_at` in ISO 8601 or Unix seconds; required. Only the date is used, in its own time zone.
-        n_bits: Bits of the shard number; default: those of the zones file, else 8.
+        n_bits: Number of bits of the shard number; default: that in the zones file, else 8.
         zones: A zones file: its text, or its path.
 
     Returns:
@@ -385,7 +384,7 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
         SourceError: The zones file cannot be read.
     """
     if not date:
-        raise UsageError("no date: a uid is also routed by its date; pass -O date=CREATED_AT")
+        raise UsageError("no date: the name of a shard begins with the date of created_at; pass -O date=CREATED_AT")
     day = shard_date(str(date))
     found = None
     if zones is not None:

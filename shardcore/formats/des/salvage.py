@@ -1,4 +1,4 @@
-"""Salvage of a damaged DES shard: by its index, single entries, the sidecar, or frames.
+"""Salvage of a damaged DES shard: objects are found by its index, single entries, the sidecar, or frames.
 
 - Without the footer, the index is found by searching for a plausible first entry.
 - If the index is incomplete, entries are found one by one, by the fields of an inline object.
@@ -53,7 +53,7 @@ _MOST_META = 1 << 20
 _MOST_INDEX = 1 << 28
 _LEAST_ENTRY = layout.UID_HEAD.size + 1
 _FIRST = 1 << 12
-"""Bytes of a possible index read first, to reject most wrong ones."""
+"""Number of bytes read first of a possible index; they suffice to reject most wrong ones."""
 _WORD = 8
 _BLOCK = 64
 """Cost of each block of a frame in the work budget, in bytes."""
@@ -120,7 +120,7 @@ class _Search:
     def _by_index(self, shard: DesShard, *, again: bool) -> Iterator[SalvagedObject]:
         damaged, entries = self._damaged, shard.file.entries
         if _is_nested(self._source, entries.data_stop, _last_end(entries)):
-            damaged.notes.append("the index at the end of the file belongs to a shard that is itself a payload")
+            damaged.notes.append("the index at the end of the file belongs to a shard that is a payload of this one")
             return
         self._covered.add(entries.data_stop, entries.data_stop + entries.walk.end)
         self._covered.add(max(self._source.size - layout.FOOTER.size, 0), self._source.size)
@@ -159,7 +159,7 @@ class _Search:
                         spans = (span, *ref.spans[1:])
                         return SalvagedObject(ref.key, name, spans, pieces, by, "" if by else _SIZE_ONLY)
         if ref.error or ref.state is State.DAMAGED:
-            why = ref.error or "the reference to it is invalid"
+            why = ref.error or "its entry is invalid"
             return SalvagedObject(ref.key, name, ref.spans, why=why)
         pieces = partial(bounded, shard, ref, self._damaged.limit)
         if checksum:
@@ -176,7 +176,7 @@ class _Search:
     # --- by the sidecar -------------------------------------------------------------------------------------------
 
     def _by_sidecar(self, sidecar: Sidecar) -> Iterator[SalvagedObject]:
-        """Yield contents that only the sidecar lists; deleted ones are covered, so that no frame is recovered there."""
+        """Yield contents that only the sidecar lists; bytes of deleted ones are excluded from the search for frames."""
         size = sidecar.fields.get("shard_size")
         missing = size - self._source.size if type(size) is int else 0
         wanted = []
@@ -233,13 +233,13 @@ def _payload_in(entry: dict[str, Any]) -> Span | None:
 
 
 def _shifted(payload: Span, missing: int, stop: int) -> list[Span]:
-    """Return a payload, and the same one moved ahead by `missing` bytes, as far as they are between header and stop."""
+    """Return the span of a payload, and the span `missing` bytes before it; each only if between header and `stop`."""
     starts = dict.fromkeys((payload.start, payload.start - missing))
     return [Span("", at, at + payload.size) for at in starts if layout.HEADER.size <= at and at + payload.size <= stop]
 
 
 def _content(damaged: Damaged, codec: str, span: Span, size: int | None, checksum: str = "") -> Pieces:
-    """Return the uncompressed content of a payload, of `size` bytes if given, compared with a checksum if given."""
+    """Return a function that yields the uncompressed content of a payload; it checks `size` and `checksum` if given."""
 
     def pieces() -> Iterator[bytes]:
         stored = read_pieces(damaged.source, span.start, span.stop)
@@ -259,7 +259,7 @@ def _checked(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[bytes
 
 
 def _missing_bytes(entries: Entries) -> int:
-    """Return the number of missing payload bytes: the last payload should end at the index."""
+    """Return the number of missing payload bytes; if none were missing, the last payload would end at the index."""
     last = len(entries) - 1
     if last < 0 or entries.columns.big[last]:
         return 0
@@ -357,7 +357,7 @@ def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, recor
 
 
 def _uids_before(near: Near, first: int, place: int, least: int) -> NDArray[np.int64]:
-    """Return the lengths of the uids that may end at `place`, ascending: each is stored in two bytes before its uid."""
+    """Return possible lengths, from `least` on, of a uid that ends at `place`: two bytes before it store its length."""
     raw = np.frombuffer(near(first, max(first, place)), np.uint8).astype(np.int64)
     lengths = np.arange(least, max(len(raw) - layout.UID_HEAD.size + 1, least))
     at = len(raw) - layout.UID_HEAD.size - lengths

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from shardcore.sources.prefetched_source import PrefetchedSource
 
 MAX_INDEX = 1 << 30
-"""Largest index read, 1 GiB: about ten million entries."""
+"""Largest index that is read, in bytes: 1 GiB, about ten million entries."""
 
 
 class DesShard(FileShard):
@@ -66,7 +66,7 @@ class DesShard(FileShard):
         return self.file.mapped
 
     def _load_index(self, progress: Progress) -> None:
-        """Build the data map and the orders by offset and size; reads at most the sidecar."""
+        """Build the data map and the sort orders by offset and size; reads nothing but the sidecar."""
         progress(0, 1)
         _ = self.file.tombstoned
         self._objects.sort()
@@ -107,7 +107,7 @@ class DesShard(FileShard):
         return self.file.decode(row, stored)
 
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
-        """Return a range of the content. Uncompressed payloads and BigFiles are read only in this range, unverified."""
+        """Return a range of a content; if stored uncompressed, only this range is read, and nothing is verified."""
         data = self.file.read_range(ref, start, stop, limit)
         return super()._read_range(ref, start, stop, limit) if data is None else data
 
@@ -139,11 +139,11 @@ class DesShard(FileShard):
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> DesShard:
-    """Open a shard; reads its end, its header, and its index if that was not within the end.
+    """Open a shard: read the end of the file, the header, and the index, unless the bytes at the end contain it.
 
     Args:
         probe: The file.
-        context: Options. With `partial`, an incomplete index is accepted, and its complete entries are returned.
+        context: Options. With `partial`, an incomplete index is no error; its complete entries are used.
 
     Raises:
         FormatError: Header, footer or index is damaged, or the version is unsupported.
@@ -169,7 +169,7 @@ def _read_ends(probe: PrefetchedSource, draft: Draft) -> tuple[dict[str, Any], d
     if size < layout.HEADER.size:
         raise Truncated(f"the file has {plural(size, 'byte')}, too few for a header", span=whole)
     if probe.head(len(layout.OTHER_FAMILY)) == layout.OTHER_FAMILY:
-        text = "begins with DESHEAD1: another format of the same name, which is not supported"
+        text = "the file begins with DESHEAD1: another format of the same name, which is not supported"
         raise Unsupported(text, span=layout.HEADER.span(""))
     if size < layout.HEADER.size + layout.FOOTER.size:
         _drafted(draft, layout.HEADER, SectionRole.HEADER, 0, probe.head(layout.HEADER.size))

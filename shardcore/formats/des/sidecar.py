@@ -36,10 +36,10 @@ from shardcore.sources.base import Folder, Source
 SUFFIX = ".meta"
 VERSION = 1
 MAX_SIDECAR = 1 << 28
-"""Largest sidecar read, 256 MiB."""
+"""Largest sidecar that is read, in bytes: 256 MiB."""
 SIDECAR_LIMITS = JsonLimits(size=MAX_SIDECAR)
 MOST_SOUGHT = 1 << 20
-"""Largest sidecar in which tombstones are located, in bytes; in a larger one the span is the whole file."""
+"""Largest sidecar, in bytes, in which the span of a tombstone is searched; in a larger one it is the whole file."""
 FACT_LETTERS = 1000
 TIME_LETTERS = 64
 """Longest text that is parsed as a time."""
@@ -87,9 +87,10 @@ def entry_key(uid: str, created_at: str) -> str:
 
 
 def uid_and_time(key: str, item: Mapping[str, Any]) -> tuple[str, str]:
-    """Return uid and created_at of a member of `index` or `tombstones`; "" if it has no time.
+    """Return uid and created_at of a member of `index` or `tombstones`; created_at is "" if there is none.
 
-    A key `uid:timestamp` precedes the members, because the reference uses only the key. A uid may contain colons.
+    A key `uid:timestamp` takes precedence over the members `uid` and `created_at`, because the reference uses only
+    the key. A uid may contain colons.
     """
     uid = item.get("uid")
     timed = _TIMED_KEY.fullmatch(key)
@@ -109,7 +110,7 @@ class Tombstone:
         uid: The deleted uid.
         created_at: Time of the deleted version, as stored; "" if the sidecar has none.
         facts: `deleted_at`, `deleted_by`, `reason`, `ticket_id` as text.
-        key: Its key in the sidecar.
+        key: Its key in the member `tombstones` of the sidecar.
     """
 
     uid: str
@@ -131,8 +132,7 @@ class Sidecar:
     """Content of a sidecar.
 
     Attributes:
-        name: Its file name.
-        size: Its size in bytes.
+        size: Size of the sidecar in bytes.
         fields: Single values by name: `version`, `shard_file`, `shard_size`, …, `stats.entries`, ….
         index: Details of each entry, by `uid:timestamp` or `uid`.
         tombstones: Tombstones by uid.
@@ -173,7 +173,7 @@ class Sidecar:
         return cls(name, len(data), fields, tree["index"], {uid: tuple(listed) for uid, listed in tombs.items()})
 
     def key_of(self, uid: str, created_at: str) -> str | None:
-        """Return the key of an entry in the index; None if it has none.
+        """Return the key of an entry in the member `index`; None if it is not there.
 
         As in the reference, a key without time matches any time; an entry without time matches the only key of its uid.
         """
@@ -200,7 +200,7 @@ class Sidecar:
         return found
 
     def tombstone(self, uid: str, created_at: str) -> Tombstone | None:
-        """Return the first tombstone of an entry: of its time, or of its uid if either time is missing or invalid.
+        """Return the first tombstone with the uid and time of an entry; a missing or invalid time equals any time.
 
         Doubtful cases count as deleted, so that no deleted object is returned.
         """
@@ -248,7 +248,7 @@ def read_sidecar(shard: Source) -> tuple[Sidecar | None, ShardError | None]:
 
 
 def checksum_in(entry: Mapping[str, Any] | None) -> str:
-    """Return the sha256 in an entry of the index, as lower-case hex; "" if it has none."""
+    """Return the sha256 in an entry of a sidecar, as lower-case hex; "" if it has none."""
     checksum = entry.get("checksum") if entry else None
     if not entry or entry.get("checksum_algo", "sha256") != "sha256" or not isinstance(checksum, str):
         return ""
@@ -297,7 +297,7 @@ def _past_blank(text: str, at: int) -> int:
 
 
 def entry_fields(entries: Entries, row: int) -> dict[str, Any]:
-    """Return the fields of an entry as a sidecar repeats them; None for those that its kind does not have."""
+    """Return the fields of an entry that a sidecar repeats; None for those that only the other kind of entry has."""
     entry = entries.entry(row)
     big, size = bool(entry.big), entry.size
     return {
@@ -369,7 +369,7 @@ def add_tombstones(
 def remove_tombstones(
     tree: dict[str, Any], rows: Iterable[tuple[str, str]], now: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the sidecar with the tombstones of `rows` removed, and the uids that had none."""
+    """Return the sidecar without the tombstones of `rows`, and the uids in `rows` that had no tombstone."""
     wanted = {(uid, stamp_of(created_at)) for uid, created_at in rows}
     kept, had = {}, set()
     for key, stone in tree["tombstones"].items():

@@ -39,8 +39,8 @@ def tombstone(
     """Return the sidecars to write, with tombstones added or removed (`undo`).
 
     DES readers look up a tombstone by `uid:timestamp`. The time is `created_at` of the entry's metadata, else that of
-    the sidecar's index, else `date`, which also selects entries of a uid. `now` is the time of the deletion, in
-    UTC; `facts` are `deleted_by`, `reason`, `ticket_id`.
+    the sidecar's index, else `date`. If a uid has several entries, `date` selects among them. `now` is the time of
+    the deletion, in UTC; `facts` are `deleted_by`, `reason`, `ticket_id`.
 
     Raises:
         KeyAbsent: A uid is not found.
@@ -70,7 +70,7 @@ def tombstone(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An entry with its possible times; `date` is that of the file name, "" for other names."""
+    """An entry with the possible times of its object; `date` is that in the file name, "" if there is none."""
 
     member: str
     file: DesFile
@@ -152,7 +152,7 @@ def _read(path: Path) -> bytes | None:
 def _parsed(data: bytes, name: str) -> dict[str, Any]:
     tree = parse_json(data, name, limits=sidecar.SIDECAR_LIMITS)
     if not isinstance(tree, dict) or not all(isinstance(tree.get(k, {}), dict) for k in ("index", "tombstones")):
-        raise UsageError(f"{name} is not a sidecar")
+        raise UsageError(f"{name} is not a sidecar: not a JSON object with objects `index` and `tombstones`")
     # Existing members keep their order, to change few bytes.
     return tree | {part: tree.get(part, {}) for part in ("index", "tombstones")}
 

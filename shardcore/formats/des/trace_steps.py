@@ -1,4 +1,4 @@
-"""The steps of a trace, by the facts of a lookup; the titles are those of `docs/formats/des.md`."""
+"""Titles, sentences and values of the steps of a lookup, for a trace; titles as in `docs/formats/des.md`."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ _ROUTED = (
         "The shard number follows from the uid, so a reader needs neither a server nor a list of uids.",
         (
             Value("n_bits", "route.n_bits", "bits of a shard number", "bits"),
-            Value("rule", "route.rule", "number of the uid: its digits, or its CRC-32"),
+            Value("rule", "route.rule", "digits: the uid is a number; crc32: its CRC-32 is used"),
             Value("number", "route.number", "the shard number"),
             Value("hex", "route.hex", "the shard number as printed in file names"),
             _CANDIDATES,
@@ -207,7 +207,7 @@ _FOUND = (
     ),
     Row(
         "Place",
-        "{uncompressed_size:uncompressed byte} stored in {length:,} from byte {offset:#x} on, codec {codec}.",
+        "{uncompressed_size:uncompressed byte} stored in {length:byte} from {offset:#x} on, with codec {codec}.",
         "With offset and length, one range request returns the content, however large the shard is.",
         (
             Value("offset", _column("offset"), "offset of the payload", "byte"),
@@ -253,7 +253,7 @@ _SIDECAR = (
             Value(
                 "tombstone",
                 lambda fact: fact.tombstone is not None,
-                "true if the sidecar has a tombstone for it",
+                "true if the object has a tombstone",
                 at=_tombstone_span,
             ),
             Value(
@@ -276,7 +276,7 @@ _SKIPPED = (
     ),
     Row(
         "Payload",
-        "{ref.size:byte}: too large to be read for a trace.",
+        "The content has {ref.size:byte}, too many to be read for a trace.",
         _PAYLOAD,
         spans=lambda fact: fact.ref.spans[:1],
         only=lambda fact: not fact.deleted,
@@ -337,7 +337,7 @@ STEPS: Rows = {
     Copied: (
         Row(
             "Retention",
-            "{many}; the reference reads copies first.",
+            "The uid has {many}, which the reference reads first.",
             "A retention copy is kept even when its shard is deleted, so readers also search the copies.",
             (Value("copies", lambda fact: [copy.name for copy in fact.copies], "the files with retention copies"),),
             spans=lambda fact: [copy.span for copy in fact.copies],

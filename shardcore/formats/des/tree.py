@@ -1,4 +1,4 @@
-"""Nodes and colours of a shard, its sidecar and its BigFiles, computed from the columns on request."""
+"""Tree of a shard, its sidecar and its BigFiles: nodes and colours, computed when they are shown."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def digest_in(path: str) -> bytes | None:
 def content_part(
     source: Source, name: SourceName, role: FieldRole = FieldRole.DATA, row: int | None = None
 ) -> SourcePart:
-    """Return a source that contains one content, with its root node."""
+    """Return a source that is the whole content of one object, or a sidecar, with its root node."""
     span, doc = Span(str(name), 0, source.size), "The content of one object."
     if role is FieldRole.TEXT:
         doc = "The sidecar, JSON: the sha256 of each content, and tombstones."

@@ -48,7 +48,7 @@ def verify(file: DesFile, depth: Depth, progress: Progress) -> Report:
 
 @dataclass(frozen=True, slots=True)
 class _Payload:
-    """Result of checking a payload or BigFile that several entries may share."""
+    """Result of checking a payload or BigFile that several entries may share; `size` is None if not read to its end."""
 
     digest: str = ""
     size: int | None = None
@@ -75,7 +75,7 @@ class _Checks:
         if error:
             self.findings.error("des.index-cut", lost, error)
         elif lost.size:
-            text = f"{plural(lost.size, 'byte')} of the index after the last entry: the reference ignores them"
+            text = f"{plural(lost.size, 'byte')} after the last entry of the index: the reference ignores them"
             self.findings.warning("des.index-trailing", lost, text)
         version, place = self._entries.shape.name, HEADER.span("version")
         if version == "1":
@@ -188,7 +188,7 @@ class _Checks:
     # --- contents -------------------------------------------------------------------------------------------------
 
     def contents(self) -> tuple[int, int]:
-        """Decompress each payload once; return the number of contents with a sha256, and the number without."""
+        """Decompress each payload once; return the numbers of checked contents with a sha256 and without."""
         entries, c, work = self._entries, self._entries.columns, ContentBudget(self._file.source.size)
         absurd = ~self._unreadable & (c.codec > 0) & (c.size > DEFAULT_LIMIT)
         absurd &= c.size // np.uint64(RATIO) >= c.length
@@ -237,7 +237,7 @@ class _Checks:
                 self._progress(int(np.searchsorted(stops, at, "right")), len(self._entries))
 
     def _by_payload(self, rows: Rows) -> tuple[Rows, NDArray[np.bool_], NDArray[np.uint64]]:
-        """Sort rows by payload; return them, the first of each payload, and the largest size that its rows declare."""
+        """Return rows sorted by payload, a mask of the first row per payload, and the largest size declared for it."""
         c = self._entries.columns
         named = np.zeros(len(rows), np.uint64)
         numbers: dict[bytes, int] = {}
@@ -266,8 +266,8 @@ class _Checks:
         code, message, declared = payload.code, payload.message, int(c.size[row])
         if not code and payload.size != declared and (c.big[row] or c.codec[row]):
             code = "des.bigfile" if c.big[row] else "des.content"
-            size = "more than the" if payload.size is None else f"{plural(payload.size, 'byte')};"
-            message = f"the content has {size} {declared:,} declared"
+            size = "more bytes" if payload.size is None else plural(payload.size, "byte")
+            message = f"the content has {size}; the entry declares {declared:,}"
         said = "" if code else self._checksum(row)
         if said and said != payload.digest:
             code = "des.checksum"

@@ -1,9 +1,9 @@
-"""The walk over the entries of an index, vectorised.
+"""Finding the start of each entry of an index, with NumPy for many entries at a time.
 
-The length of an entry depends on its bytes, so entry n + 1 is known only after entry n. To avoid a slow Python loop,
-the index is cut into lanes, the first entry of each lane is guessed, and all lanes are walked together with NumPy.
-A lane counts only if the walk of the lanes before it arrives exactly at its guessed entry; otherwise entries are
-walked one by one up to the next such lane. The result equals that of a plain walk for any bytes.
+The length of an entry depends on its bytes, so entry n + 1 can be located only after entry n. To avoid a slow loop,
+the index is cut into parts (lanes), the first entry of each lane is guessed, and all lanes are walked in parallel.
+A lane is used only if the walk before it arrives exactly at its guessed entry; otherwise entries are walked one by
+one up to the next such lane. For any bytes, the result equals that of a walk entry by entry.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MIN_PER_LANE = 64
 _LONGEST_GUESS = 1000  # longest uid of a guessed entry
 
 _LONGEST_LANE = 4
-"""Limit of the entries of a lane, relative to the average; the rest of a longer lane is walked one by one. Otherwise
-one long lane would make all lanes as long."""
+"""Maximum number of entries of a lane, as a multiple of the average. The rest of a longer lane is walked one by one;
+otherwise one long lane would lengthen the arrays of all lanes."""
 
 _FOLLOWERS = 2  # entries after a guessed one that must also look like entries
 
@@ -40,7 +40,7 @@ _INDEX_HEAD, _UID_HEAD, _INLINE, _BIGFILE_HEAD, _BIGFILE_TAIL = (
 
 
 class EntryShape(ABC):
-    """Layout of the entries of a version; `place` is the record with offset and sizes."""
+    """Layout of the entries in one version of the format; `place` is the record with offset and sizes of an object."""
 
     name: str
     inline: layout.EntryParts
@@ -57,14 +57,14 @@ class EntryShape(ABC):
 
     @abstractmethod
     def after(self, start: int) -> int:
-        """Return the end of the entry at `start`; -1 if the index ends before it."""
+        """Return the end of the entry at `start`; -1 if the entry is cut by the end of the index."""
 
     @abstractmethod
     def after_many(self, starts: Positions) -> Positions:
-        """Return the ends of many entries; -1 if the index ends before one."""
+        """Return the ends of the entries at `starts`; -1 for an entry that is cut by the end of the index."""
 
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        """Return a mask of the offsets at which an entry probably starts, judged by the values that writers use."""
+        """Return a mask of the offsets at which an entry probably starts, because its fields have usual values."""
         lengths = self.number(starts, "<u2")
         good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
         good[good] = self._likely_after_uid(starts[good] + _UID_HEAD + lengths[good])
@@ -170,7 +170,7 @@ class EntryWalk:
     Attributes:
         starts: Offset of each complete entry from the start of the index.
         stops: End of each complete entry, exclusive.
-        error: Error if fewer entries are complete than the index declares; "" otherwise.
+        error: Error message if fewer entries are complete than the index declares; "" otherwise.
     """
 
     starts: Positions
@@ -183,7 +183,7 @@ class EntryWalk:
 
 
 def walk(shape: EntryShape, count: int) -> EntryWalk:
-    """Walk the complete entries of an index, at most `count`."""
+    """Find the complete entries of an index, at most `count`."""
     lanes = _lanes(shape, min(count, max(shape.end - _INDEX_HEAD, 0) // shape.fixed))
     parts: list[Positions] = []
     at, left = _INDEX_HEAD, count
@@ -201,7 +201,7 @@ def walk(shape: EntryShape, count: int) -> EntryWalk:
 
 
 Lanes = dict[int, tuple[Positions, int]]
-"""Entries of each lane and the end of the last one, by the offset of the first."""
+"""For each lane, by the offset of its first entry: the offsets of its entries, and the end of the last one."""
 
 
 def _one_by_one(shape: EntryShape, at: int, left: int, lanes: Lanes) -> tuple[Positions, int]:
@@ -234,7 +234,7 @@ def _lanes(shape: EntryShape, entries: int) -> Lanes:
 
 
 def _guess(shape: EntryShape, count: int, entries: int) -> Positions:
-    """Return probable starts of entries, one after each of `count` offsets over the index; some may be missing."""
+    """Return probable starts of entries: the first after each of `count` evenly spaced offsets, if one is found."""
     body = shape.end - _INDEX_HEAD
     window = min(max(4 * body // entries, 128), 4096)
     places = _INDEX_HEAD + np.arange(count, dtype=np.int64) * body // count

@@ -57,11 +57,11 @@ DEFAULT_LEVELS = {"zstd": 3}
 THRESHOLD = 10 << 20
 MAX_BYTES = 1_000_000_000
 IN_MEMORY = 16 << 20
-"""Largest content that is held in memory before it is written."""
+"""Largest content, in bytes, that is kept in memory before it is written."""
 OPEN_FILES = 64
 """Maximum number of shards of a folder that are open at once."""
 MANY_BYTES = 1 << 26
-"""Bytes of contents that `add_many` joins into one write."""
+"""Maximum number of content bytes that `add_many` joins into one write."""
 
 _uid_head = layout.UID_HEAD.packer.pack
 _inline = layout.INLINE.packer.pack
@@ -74,7 +74,7 @@ class NewShard:
         self.name = name
         self.plain = 0
         self.count = 0
-        # For the sidecar, one per entry: sha256 in hex, and time of day of `created_at`.
+        # For the sidecar, one per entry: sha256 in hex, and `created_at` if it has a time of day.
         self.checksums: list[str] = []
         self.times: list[str] = []
         self._version = version
@@ -82,7 +82,7 @@ class NewShard:
         file.write(layout.HEADER.pack(version=version))
 
     def add(self, uid: bytes, body: bytes, size: int) -> None:
-        """Add an entry; `body` has its fields after the uid, `size` are its uncompressed bytes."""
+        """Add an entry; `body` is its stored bytes after the uid, `size` the uncompressed size of its content."""
         self._index += _uid_head(len(uid)) + uid + body
         self.count += 1
         self.plain += size
@@ -94,7 +94,7 @@ class NewShard:
         return _inline(0, start, length, code, length, size, len(meta)) + meta
 
     def add_plain(self, uids: Sequence[bytes], contents: Sequence[bytes], sizes: np.ndarray) -> None:
-        """Add many uncompressed objects without metadata at once; version 2 only."""
+        """Write many uncompressed contents, and add their entries, without metadata; version 2 only."""
         # Between two uids: the fixed part of one entry and the uid length of the next.
         between = np.zeros(len(uids), [("place", layout.INLINE.dtype), ("next", layout.UID_HEAD.dtype)])
         places = between["place"]
@@ -174,7 +174,7 @@ class Compressor:
             self._zstd = zstandard.ZstdCompressor(level=level)
 
     def pieces(self, pieces: Iterable[bytes], size: int, *, whole: bool) -> Iterator[bytes]:
-        """Yield the frame of a content of `size` bytes; `whole` if it fits in memory."""
+        """Yield the compressed frame of a content of `size` bytes; with `whole`, it is compressed in one call."""
         if self._codec == "zstd":
             if whole:
                 yield self._zstd.compress(b"".join(pieces))
@@ -203,15 +203,15 @@ class DesWriter(Writer):
     """Writes payloads as they arrive, then index and footer.
 
     Args:
-        output: The output.
+        output: The file or folder to write.
         codec: Codec of payloads; the codec in the details of an object takes precedence.
         level: Level of the codec.
-        threshold: Longer contents become BigFiles.
-        version: Layout of the entries.
-        skip: Suffixes of uids that are not compressed.
-        n_bits: Folder: bits of the shard number.
+        threshold: Contents of more than this number of bytes become BigFiles.
+        version: Version of the format, "1" or "2", which gives the layout of the entries.
+        skip: Suffixes of uids whose contents are not compressed.
+        n_bits: Folder: number of bits of a shard number.
         max_bytes: Folder: maximum of uncompressed bytes per shard; a larger object gets its own shard.
-        date: Folder: default `created_at`.
+        date: Folder: `created_at` of objects that have none.
         sidecar: Write a `.meta` with checksums per shard.
         keep_date: Store `created_at` in the metadata.
     """
@@ -326,7 +326,7 @@ class DesWriter(Writer):
                 file.complete()
 
     def finish(self) -> tuple[WrittenFile, ...]:
-        """Write all files; BigFiles of a replaced shard are kept, and a note gives their number."""
+        """Write all files. BigFiles of a replaced shard that are no longer used are kept; a note has their number."""
         target, old = self.output.target, set[str]()
         if target is not None and self.output.force:
             old = _bigfiles_in(target) if self.output.folder else _bigfiles_of(target)
@@ -348,7 +348,7 @@ class DesWriter(Writer):
         return self._activated(shard)
 
     def _activated(self, shard: NewShard) -> NewShard:
-        """Mark a shard as the last used one; the oldest of too many releases its file descriptor."""
+        """Mark a shard as the last used one; if too many are open, the least recently used one is closed meanwhile."""
         self._active[shard.name] = shard
         self._active.move_to_end(shard.name)
         if len(self._active) > OPEN_FILES:
@@ -375,7 +375,7 @@ class DesWriter(Writer):
         return self._opened(name, self.output.open(name, last=True))
 
     def _write_inline(self, shard: NewShard, content: _Held, size: int, meta: bytes, codec: str) -> tuple[bytes, str]:
-        """Write a payload; return the fields of its entry and its sha256 in hex ("" if unused, zeros in a plan)."""
+        """Write a payload; return its entry fields and its sha256 in hex ("" without a sidecar, zeros in a plan)."""
         file, start = shard.file, shard.file.at
         digest = hashlib.sha256() if self._sidecar else None
         if isinstance(content, Sized):

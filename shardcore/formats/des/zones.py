@@ -1,4 +1,4 @@
-"""The shards of all zones as one data set (des-architecture, Backends and routing: Multi-S3); detection and opening."""
+"""Detecting and opening DES files; shards of all zones as one data set (des-architecture, Backends and routing)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.system import is_link
 
 HEAD = 1 << 16
-"""Bytes in which the keys of a zones file are searched; part of the first read."""
+"""Bytes at the start of a file in which the keys of a zones file are searched; they are in the first read."""
 
 
 class ZonesFolder(Folder):
@@ -144,7 +144,7 @@ def _folder_of(zone: Zone, source: Source, context: OpenContext, *, trusted: boo
 
 
 class ZonedRetention(Retention):
-    """Retention copies in the buckets of several zones. A uid is searched only in the zone of its shard number."""
+    """Retention copies in the buckets of all zones; a uid is searched only in the zone of its shard number."""
 
     def __init__(self, folder: ZonesFolder) -> None:
         super().__init__(folder)
@@ -255,7 +255,7 @@ class DesZones(DesDataSet):
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:
-    """Detect a shard by its magic, a zones file by its keys. DESHEAD1, another format of this name, fails to open."""
+    """Detect a shard by its magic, a zones file by its keys, and also magic DESHEAD1, which is not supported."""
     if _is_zones(probe):
         return Verdict(Certainty.BESIDE, "zones file: n_bits and zones")
     head = probe.head(len(OTHER_FAMILY))
@@ -282,9 +282,9 @@ def _is_zones(probe: PrefetchedSource) -> bool:
 
 
 def open_zones(source: Source, context: OpenContext, around: Folder | None = None) -> DesZones:
-    """Open a zones file as the shards of its zones; the option `zones` names another file, whose stores are trusted.
+    """Open the shards of a zones file as a data set. Option `zones` names another file to use; its stores are trusted.
 
-    No zone is accessed yet. The opened folder `around` the file is closed with the shards.
+    No zone is accessed yet. `around`, the folder that contains the file, is closed with the data set.
     """
     given = context.values.get("zones")
     if given:
@@ -296,7 +296,7 @@ def open_zones(source: Source, context: OpenContext, around: Folder | None = Non
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """Detect a folder by file names as packers write them, or `*.des`, or else a zones file."""
+    """Detect a folder by file names as packers write them, else by `*.des`, or else by a zones file."""
     found, count = some_members(folder, SUFFIX)
     if packed := sum(ShardName.parse(member.name) is not None for member in found):
         count = count if packed == len(found) else plural(packed, "file")
@@ -308,7 +308,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
-    """Open a folder of shards, which are opened when needed, or else the zones file in it."""
+    """Open a folder as a data set: its shards, which are opened when needed, or else the zones file in it."""
     members, computed = _members(folder, context)
     if members:
         found = DesDataSet(folder, members, context)
@@ -322,7 +322,7 @@ def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
 
 
 def _members(folder: Folder, context: OpenContext) -> tuple[Members, bool]:
-    """Return the shards of a folder; True if it cannot be listed, but names can be computed from date and n_bits."""
+    """Return the shards of a folder, and True if it cannot be listed but date and n_bits give the file names."""
     try:
         return members_in(folder, SUFFIX), False
     except SourceError as error:

@@ -56,7 +56,7 @@ def test_a_content_has_no_second_copy(nbytes: int, fits: bool, monkeypatch: pyte
 def test_into_a_buffer(chunk: bytes) -> None:
     out = np.zeros(5000, np.uint8)
     assert (decompress(chunk, out=memoryview(out)), out.tobytes()) == (b"", sample(5000))
-    with pytest.raises(FormatError, match="5,000 uncompressed bytes, not 4,999"):
+    with pytest.raises(FormatError, match="5,000 uncompressed bytes; `out` has 4,999"):
         decompress(chunk, out=memoryview(np.zeros(4999, np.uint8)))
 
 

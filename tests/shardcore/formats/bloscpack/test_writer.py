@@ -177,7 +177,7 @@ def test_other_arrays_are_refused() -> None:
         for array in (np.array([None]), np.ma.masked_array([1, 2]), np.zeros(2, np.dtypes.StringDType())):
             with pytest.raises(UsageError, match="cannot be stored as a NumPy array"):
                 writer.add(None, array)
-        with pytest.raises(UsageError, match="its own dtype"):
+        with pytest.raises(UsageError, match="cannot be set for an array"):
             writer.add(None, CUBE, dtype="<f4", shape=[24])
     with shardcore.create(None, format="swh") as writer, pytest.raises(UsageError, match="not ndarray"):
         writer.add(None, CUBE)
@@ -208,7 +208,7 @@ def test_arrays_that_are_none_are_named(tmp_path: Path) -> None:
     whole = (tmp_path / "a.npy").read_bytes()
     np.save(tmp_path / "o.npy", np.array([{}], object), allow_pickle=True)
     cases = {
-        whole[:-1]: "an array of this type and shape has 80 bytes; the content has 79",
+        whole[:-1]: r"an array of int64 with shape \(10,\) has 80 bytes; the content has 79",
         whole + b"x": "the content has 81",
         whole.replace(b"descr", b"deskr"): "is not a readable .npy file: its header is invalid",
         whole.replace(b"'descr'", b"'descr "): "header is invalid: it is not a dictionary",
@@ -422,10 +422,10 @@ def test_arrays_grow_along_their_first_axis(tmp_path: Path) -> None:
     with shardcore.open(tmp_path / "a.blp") as shard:
         np.testing.assert_array_equal(shard.array("all"), array)
         (tmp_path / "x.bin").write_bytes(b"abc")
-        with pytest.raises(UsageError, match="not a multiple of one item"):
+        with pytest.raises(UsageError, match="grows only in C order by multiples of 80 bytes"):
             append(shard, tmp_path / "x.bin")
         np.save(tmp_path / "x.npy", array.astype("<i8"))
-        with pytest.raises(UsageError, match="differs in type or shape"):
+        with pytest.raises(UsageError, match=r"int64 with shape \(30, 20\) .* to the array of int32 with shape"):
             append(shard, tmp_path / "x.npy")
 
 

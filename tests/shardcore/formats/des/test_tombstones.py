@@ -337,7 +337,7 @@ def test_a_damaged_sidecar_permits_nothing(tmp_path: Path, text: str, monkeypatc
         sidecar.write_text(text)
     with shardcore.open(path) as opened:
         assert len(opened.objects[:]) == 3
-        with pytest.raises((FormatError, SourceError), match="deletions are unknown"):
+        with pytest.raises((FormatError, SourceError), match="unknown whether the object is deleted"):
             opened.read(opened.find("plain"))
         assert "des.sidecar" in [f.code for f in opened.verify("index").findings]
         assert opened.trace("plain").outcome == "found"
