@@ -24,7 +24,7 @@ from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 SUFFIX = ".shard"
-"""Usual suffix; also that of neuroglancer, so a folder is detected by the magic of its files."""
+"""Usual suffix of Read Shards. Neuroglancer uses it too, so a folder is detected by the magic of its files."""
 
 LOOKED_AT = 4
 """Maximum number of files read to detect a folder."""

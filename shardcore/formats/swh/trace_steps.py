@@ -1,4 +1,4 @@
-"""The steps of a trace, by the facts of a lookup; the titles are those of `docs/formats/swh.md`."""
+"""Texts of the steps of a lookup, in a table per class of result; the titles are those of `docs/formats/swh.md`."""
 
 from __future__ import annotations
 

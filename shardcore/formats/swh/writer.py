@@ -52,12 +52,12 @@ _length = layout.OBJECT.packer.pack
 
 
 class SwhWriter(Writer):
-    """Writes objects as they arrive; index and hash function follow when all keys are known.
+    """Writes each object when it is added, and index and hash function at the end, when all keys are known.
 
     Args:
-        output: The output.
+        output: File to write.
         seed: First seed for the hash function; equal objects and seed give equal bytes.
-        dedupe: Drop objects that equal another one in key and content.
+        dedupe: Drop objects that equal an earlier one in key and content.
         progress: Called while the hash function is built.
     """
 
@@ -175,7 +175,7 @@ class SwhWriter(Writer):
     def _complete(self) -> None:
         end = self._ending()
         keys, offsets = self._key_rows(), self._starts()
-        # The object of each slot, or the number of objects for none: far smaller than the slots.
+        # Number of the object of each slot; for a slot without one, the number of objects. Far smaller than the slots.
         objects = np.full(end.header["index_size"] // layout.SLOT.size, len(keys), np.int64)
         objects[end.slots] = np.arange(len(keys))
         for first in range(0, len(objects), MANY_OBJECTS):
@@ -233,7 +233,7 @@ class SwhWriter(Writer):
         return self._end
 
     def _key_rows(self) -> NDArray[np.uint8]:
-        """Return the keys without a copy; none can be added while the array exists."""
+        """Return the keys without copying them; no key can be added while the array exists."""
         return np.frombuffer(self._keys, np.uint8).reshape(-1, 32)
 
     def _starts(self) -> NDArray[np.int64]:
@@ -249,7 +249,7 @@ def _records(sizes: NDArray[np.int64], contents: Sequence[bytes]) -> bytes:
 # --- edits of a written shard -------------------------------------------------------------------------------------
 
 MANY = 100
-"""Number of keys above which they are looked up together, which reads the whole index."""
+"""Number of keys to delete above which they are looked up together, which reads the whole index."""
 
 
 def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
