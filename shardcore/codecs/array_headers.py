@@ -24,13 +24,13 @@ _PYTHON_2 = re.compile(r"(\d)L\b")
 
 
 def npy_layout(head: bytes) -> ArrayLayout:
-    """Return the layout of the array in a `.npy` file; `start` is the end of the header."""
+    """Return the layout of the array in a `.npy` file that begins with `head`; the elements start after the header."""
     try:
         header, start = _header(head)
         dtype = np.lib.format.descr_to_dtype(header["descr"])
         shape, fortran = header["shape"], header["fortran_order"]
         if not isinstance(shape, tuple) or not all(map(is_length, shape)) or not isinstance(fortran, bool):
-            raise ValueError("shape or order is invalid")
+            raise ValueError("shape must be a tuple of lengths, and fortran_order True or False")
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError, LookupError) as error:
         raise FormatError(f"the .npy header is invalid: {said(str(error))}") from error
     if dtype.hasobject:
@@ -49,14 +49,14 @@ def _header(head: bytes) -> tuple[dict[str, Any], int]:
     begin = 8 + _LENGTHS[version]
     start = begin + int.from_bytes(head[8:begin], "little")
     if start > len(head) or start > begin + MOST_LETTERS:
-        raise ValueError(f"it has {start - begin:,} bytes, but only {max(len(head) - begin, 0):,} are available")
+        raise ValueError(f"{start - begin:,} bytes; {max(len(head) - begin, 0):,} available, {MOST_LETTERS:,} allowed")
     found = None
     # Integers of Python 2 may end with L.
     text = _PYTHON_2.sub(r"\1", head[begin:start].decode("utf-8" if version == (3, 0) else "latin-1"))
     with suppress(SyntaxError, ValueError):
         found = ast.literal_eval(text.strip())
     if not isinstance(found, dict) or set(found) != _KEYS:
-        raise ValueError("it is not a dictionary of descr, fortran_order and shape")
+        raise ValueError("it must be a Python dictionary with exactly the keys descr, fortran_order and shape")
     return found, start
 
 
@@ -88,7 +88,7 @@ def header_stop(head: bytes) -> int | None:
 
 
 def tensor_entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], int, int]:
-    """Return type, shape, start and stop of a tensor; offsets are relative to the end of the header."""
+    """Return type, shape, start and stop of a tensor from its header entry; start 0 is the end of the header."""
     found: dict[str, Any] = entry if isinstance(entry, dict) else {}
     offsets: Any = found.get("data_offsets")
     shape: Any = found.get("shape")

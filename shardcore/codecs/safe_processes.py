@@ -35,8 +35,6 @@ class _SafeProcess(SpawnProcess):
 
 
 class SafeContext(SpawnContext):
-    """`spawn` context for processes that import no modules from the current folder."""
-
     Process = _SafeProcess
 
     def __init__(self) -> None:
@@ -44,6 +42,6 @@ class SafeContext(SpawnContext):
         if not WINDOWS:
             from multiprocessing import resource_tracker
 
-            # The resource tracker is also a process, which locks would otherwise start.
+            # The resource tracker is also a process. A lock would start it later, without PYTHONSAFEPATH.
             with _own_modules():
                 resource_tracker.ensure_running()

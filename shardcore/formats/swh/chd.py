@@ -31,7 +31,6 @@ Progress = Callable[[int, int], object]
 Triple = tuple[int, int, int]
 
 KEY_SIZE = 32
-"""Bytes of a key."""
 
 STATE_START = 0x9E3779B9
 """Initial value of the first two state numbers; the third is the seed."""
@@ -188,7 +187,6 @@ FIRST_SEED = 1
 """Default first seed; fixed, so that equal keys give equal bytes."""
 
 MAX_SEEDS = 100
-"""Maximum number of seeds tried."""
 
 KEYS_PER_BUCKET = 4
 LOAD = 0.99
@@ -388,7 +386,7 @@ def _fitting_pairs(group: _BucketGroup, free: Flags, turns: int, within: int, co
 
 
 def _arithmetic_rows(first: I64, step: I64, count: int, slots: int) -> I64:
-    """Return rows `(first + t * step) mod slots`, shape `(count, k)`, by doubling instead of division."""
+    """Return `(first + t * step) mod slots` for t below `count`, shape `(count, k)`; rows are doubled, not divided."""
     table = np.empty((count, len(first)), np.int64)
     table[0] = first
     done = 1
@@ -402,7 +400,7 @@ def _arithmetic_rows(first: I64, step: I64, count: int, slots: int) -> I64:
 
 
 def _modulo(numbers: I64, slots: int) -> I64:
-    """Reduce the numbers in place; faster than `%`, because NumPy optimises `//` by a scalar but not `%`."""
+    """Reduce numbers modulo `slots`, in place; faster than `%`: NumPy optimises `//` by a scalar, but not `%`."""
     numbers -= (numbers // slots) * slots
     return numbers
 

@@ -44,7 +44,7 @@ class SwhFile:
     """One Read Shard; thread-safe.
 
     `window` has the first bytes of the hash function section, or all of it. If the section is damaged, `hash_layout` is
-    None and `damage` is the error. `last_slots` are the bytes of the last index slots, read in the same request.
+    None and `damage` is the error. `last_slots` are the bytes of the last index slots, directly before the section.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class SwhFile:
         return self._displacements.get(decoded)
 
     def slots_of(self, keys: NDArray[np.uint8], *, signed: bool = False) -> I64:
-        """Return the slots that keys hash to; `signed` reads key bytes as signed, as an old version of the library."""
+        """Return the slots that keys hash to; `signed`: with signed key bytes, as in an old version of the library."""
         layout, (_, decoded) = self.hashing(), self.function()
         return chd.Function(layout.seed, layout.slots, decoded.displacements, signed).slots_of(keys)
 
@@ -423,7 +423,7 @@ class SwhObjects(Objects):
         return ByteStrings(np.frombuffer(slots["key"][keyed].tobytes(), np.uint8), np.where(keyed, 32, 0))
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
-        """Return the columns with sizes. Reads the length fields; loads the index for over `LENGTHS_AT_ONCE` rows."""
+        """Return the columns with sizes. Reads length fields, or loads the index for over `LENGTHS_AT_ONCE` rows."""
         live = columns.state == State.LIVE
         sizes = self._sizes(columns.row, columns.start - OBJECT.size, live)
         stops = np.where(live & (sizes >= 0), columns.start + sizes, -1)
@@ -469,7 +469,7 @@ class SwhObjects(Objects):
         return ("slot", "offset", "size") if self._file.order is not None else ("slot",)
 
     def order(self, name: str) -> I64 | None:
-        """Return the slots sorted by `name`; `offset` and `size` contain live slots only."""
+        """Return the slots sorted by `name`: slot, offset or size; the last two contain live slots only."""
         order = self._file.order
         if order is None or name not in ("offset", "size"):
             return super().order(name)

@@ -78,7 +78,7 @@ class SwhDataSet(DataSet):
         return names
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many keys; each shard is searched once for all keys not found yet. Loads the index."""
+        """Return the rows of many keys, -1 if not found; searches each shard once for the rest. Loads the index."""
         self.load_index()
         rows = np.full(len(keys), -1, np.int64)
         damaged = False

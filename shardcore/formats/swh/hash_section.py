@@ -37,10 +37,10 @@ _MAX_GAP = (MAX_LENGTH + 1) // 2 + 1
 _FIRST_READ = 64  # bytes; 128 one-bits usually take about 50
 
 Where = Callable[[str, int, int], Span]
-"""Function from a part of the section and a byte range in it, `(part, start, stop)`, to the span in the file."""
+"""Function `(part, start, stop)` that returns bytes `[start, stop)` of a part of the section as a span of the file."""
 
 Read = Callable[[int, int], bytes]
-"""Reads bytes `[start, stop)` of the unary bits."""
+"""Function that reads bytes `[start, stop)` of the unary bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _word_bytes(bits: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HashLayout:
-    """Locations of the parts of a hash function section, and the numbers of its first 55 bytes.
+    """Locations of the parts of a hash function section, and the numbers in its first 55 bytes.
 
     `slots` is n, `buckets` B, `low_width` r, `store_bits` T; `unary_bits` is the number of unary bits in use,
     B + (T >> r). `parts` has the span in the file for each name in `VARIABLE_PARTS`.
@@ -119,7 +119,7 @@ def read_hash_layout(data: bytes, start: int, slots: int, size: int) -> HashLayo
     """Read and check the first 55 bytes of the section (§2 of `docs/formats/swh.md`).
 
     Raises:
-        Truncated: The section ends after the file, which has `size` bytes.
+        Truncated: The section exceeds the file, which has `size` bytes.
         BadMagic: The name of the algorithm or of the key hash differs.
         Unsupported: The section was written on a big-endian machine.
         FormatError: The counts contradict each other or the `slots` of the index.
@@ -255,8 +255,8 @@ class Decoded:
 def decode(encoded: Encoded, buckets: int, where: Where = Span) -> Decoded:
     """Decode and check all displacements (§2.1), without the directory.
 
-    `where` maps a part and a byte range in it to the file, for errors. Raises FormatError if the parts contradict each
-    other or the counts.
+    `where` returns the spans of errors. Raises FormatError if the parts contradict each other or the counts `buckets`,
+    r and T.
     """
     if buckets < 1 or not 1 <= encoded.r <= MAX_LENGTH or encoded.total_bits < 0:
         raise _wrong(f"invalid counts: B = {buckets}, r = {encoded.r}, T = {encoded.total_bits}")
@@ -375,8 +375,8 @@ def find_bucket_bits(
 ) -> tuple[int, int]:
     """Return P[g - 1] and P[g], positions of the one-bits of buckets g - 1 and g in the unary bits; P[-1] is -1.
 
-    Both follow from entry `g // 128` of the directory. If that entry is for one-bit g itself, one-bit g - 1 is searched
-    backwards. `read` reads bytes of the unary bits, of which `limit_bits` are in use.
+    One-bits are counted from entry `g // 128` of the directory on. If that entry is for one-bit g itself, one-bit g - 1
+    is searched backwards. `read` reads bytes of the unary bits, of which `limit_bits` are in use.
     """
     if not 0 <= directory_entry < limit_bits:
         message = f"the select directory refers to bit {directory_entry}; {limit_bits} unary bits are in use"

@@ -217,7 +217,7 @@ class ShardLayout:
         return ShardLayout(header["objects_position"], header["index_position"], slots, header["objects_count"])
 
     def deleted(self, live: int, damaged: int) -> int:
-        """Return the number of deleted objects; negative if more slots have an object than were written."""
+        """Return the number of deleted objects; negative if more slots have an object than objects were written."""
         return self.declared - live - damaged
 
     def slot_start(self, slot: int) -> int:

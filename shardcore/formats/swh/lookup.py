@@ -47,13 +47,13 @@ SAMPLE_SLOTS = 200
 """Slots read at once to find live keys for the check of the hash function."""
 
 SAMPLE_KEYS = 16
-"""Maximum number of live keys hashed for that check."""
+"""Maximum number of live keys hashed for the check of the hash function."""
 
 FEW_KEYS = 2
 """Maximum number of keys with a wrong slot that is explained by damaged keys, not by a wrong hash function."""
 
 CERTAIN = 10_000
-"""The function counts as right if its matches would occur by chance in fewer than one of this many shards."""
+"""The hash function is trusted if a wrong one would match as many keys in fewer than one of this many shards."""
 
 I64 = NDArray[np.int64]
 Range = tuple[int, int]
@@ -67,7 +67,7 @@ Read = Callable[[Sequence[Range]], Sequence[bytes]]
 
 @dataclass(slots=True)
 class Begun:
-    """The header, and the key that is looked up."""
+    """First result of a lookup: the header, and the key that is looked up."""
 
     key: bytes
     header: Mapping[str, Any]
@@ -310,7 +310,7 @@ class SwhLookup:
         yield self._object(key, placed.slot, compared.offset, source, max(CONTENT_GUESS - apart, LEAST_GUESS))
 
     def in_memory(self, key: str) -> ObjectRef | None:
-        """Return the object of a key from the loaded index of a local file; None if only `walk` can decide."""
+        """Return the object of a key, found in the loaded index of a local file; None if `walk` is to be used."""
         file, source, layout = self._file, self._file.source, self._layout
         if (order := file.order) is None or not source.near or (displacements := file.displacements()) is None:
             return None
@@ -345,7 +345,7 @@ class SwhLookup:
         return np.where(found, rows, -1)
 
     def gather_references(self, into: ReferenceCollector) -> None:
-        """Add the displacement that determines the slot in which the requested span is, if it is in one slot."""
+        """Add a reference from the displacement to the slot that contains the requested span, if it is one slot."""
         file, layout, span = self._file, self._layout, into.span
         slot = (span.start - layout.index_start) // SLOT.size
         last = (span.stop - 1 - layout.index_start) // SLOT.size

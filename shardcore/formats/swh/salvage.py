@@ -37,7 +37,7 @@ class _Layout:
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Yield intact objects of the index, then objects found by walking, then the other keys of the index."""
+    """Yield intact objects of the index, then objects found by walking, then unverified or damaged ones of the index."""
     source, layout = damaged.source, _layout(damaged)
     work = damaged.work
     seen, skipped = set[str](), set[str]()
@@ -177,8 +177,7 @@ def _next_chain(damaged: Damaged, start: int, stop: int, whole: int) -> int:
 def _is_chained(read: Read, at: int, stop: int, whole: int, behind: int = 0) -> bool:
     """Return True if `_CHAIN` consecutive objects begin at `at`, or fewer that reach the end.
 
-    `stop` is the end of the objects, `whole` their end before the file was truncated; `behind` is the number of
-    consecutive objects that were found before `at`, and counts towards `_CHAIN`.
+    `stop` is the end of the objects, `whole` their end before truncation. `behind` consecutive objects end at `at`.
     """
     for number in range(behind, behind + _CHAIN):
         if at == stop:

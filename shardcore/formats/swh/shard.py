@@ -1,4 +1,4 @@
-"""Class `SwhShard`: a Read Shard file as a `Shard`; its detection and opening."""
+"""Detection and opening of a Read Shard file, and `SwhShard`, which reads its objects."""
 
 from __future__ import annotations
 

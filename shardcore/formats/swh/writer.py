@@ -253,7 +253,7 @@ MANY = 100
 
 
 def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
-    """Delete objects: overwrite contents, then lengths, with zeros, then empty the slots.
+    """Return the edit that deletes objects: it overwrites contents, then lengths, with zeros, and empties the slots.
 
     Lengths and slots are written last, so that an interrupted deletion still shows what to delete. All keys are looked
     up before anything is planned.
@@ -304,7 +304,7 @@ def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
 
 
 def truncate(shard: SwhShard) -> Edit:
-    """Cut off the bytes after the hash function, such as the rest of a block device."""
+    """Return the edit that cuts off the bytes after the hash function, such as the rest of a block device."""
     from shardcore.writing.in_place import edit_of
 
     trailing = shard.file.section("trailing")

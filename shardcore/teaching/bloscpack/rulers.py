@@ -1,4 +1,4 @@
-"""The sketch `rulers`, from an element to its byte, chunk and block; uncompressed bytes above, stored bytes below."""
+"""Drawing *Rulers*: chunk and block of an element or byte, with uncompressed bytes above and stored bytes below."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def chunks_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: in
 
 
 def slots_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int) -> tuple[Cells, bool] | None:
-    """Return the drawn offset slots, and True if the slot of chunk `number` is right; None without offsets."""
+    """Return the offset slots of `chunks`, and True if that of chunk `number` has its offset; None without offsets."""
     slots = file.offsets
     shown = [chunk for chunk in chunks if chunk.number < slots.used]
     if not shown:

@@ -1,4 +1,4 @@
-"""The sketch `address`: the route of a uid to its file, and the walk in it over the entries; and its figures."""
+"""Drawing *Address*: the route from a uid to the number of its file, and the walk over the entries of the file."""
 
 from __future__ import annotations
 
@@ -49,13 +49,12 @@ class _UidEntry:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """Bytes of the uid."""
         uid = self.file.entries.part_span(self.row, "uid") if self.row is not None else None
         return (uid,) if uid is not None and uid.size else ()
 
 
 class AddressSketch:
-    """The address of a uid; in a data set, `names` are its files, and `member` is the one that is opened."""
+    """The address of a uid. In a data set, `names` returns the names of its files, and `member` is the opened file."""
 
     name = "address"
     title = "Address"
@@ -113,7 +112,7 @@ class AddressSketch:
 
     @property
     def _n_bits(self) -> int | None:
-        """Number of bits; for a single file the number with which its uids match its name, or None."""
+        """Number of bits of the shard number, or None; for a single file, the number with which uids match its name."""
         return self._bits.get(self._inferred)
 
     def _inferred(self) -> int | None:
@@ -304,7 +303,7 @@ _FACT_LETTERS = 40
 
 
 def walk_strip(file: DesFile, row: int | None) -> tuple[Ruler, tuple[Link, ...], int]:
-    """Return the walk up to an entry, its arrows, and the number of entries left out; row None: to the end."""
+    """Return the walk up to entry `row` (None: over all entries), its arrows, and the number of entries left out."""
     entries = file.entries
     count = len(entries)
     last = count - 1 if row is None else row
@@ -428,7 +427,6 @@ def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
 
 
 def bits_figure(uid: str, route: Route, *, grip: bool = False) -> Bits:
-    """Return the bits of the number, with the shard number marked."""
     number, width = number_of(uid)
     doc = f"The low {route.n_bits} bits: {route.number}, printed {route.hex}."
     handle = "n_bits" if grip else ""

@@ -1,4 +1,4 @@
-"""Checking answers, and the replies to wrong answers. May read the file."""
+"""Checks answers to the questions of lessons, and returns replies to wrong answers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class AnswerVerdict:
 
 
 def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdict:
-    """Check an answer; may read the file. `wrong` lines are tried in order, the line without an answer last."""
+    """Check an answer; may read the file. Wrong answers are compared in order; the reply to all others comes last."""
     if question.kind is Answer.CHOICE:
         choice = question.choices[int(given.text)]
         return _right(question, scene) if choice.right else AnswerVerdict(False, scene.prose(choice.why))

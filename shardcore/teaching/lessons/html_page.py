@@ -74,7 +74,7 @@ class PageAnswer:
 
 
 def lesson_page(lesson: Lesson) -> str:
-    """Return a lesson as a self-contained HTML page, answers collapsed; new files are always the same."""
+    """Return a lesson as a self-contained HTML page with collapsed answers; its new files are always the same."""
     numbers = count()
     # The pattern names repeat in each drawing, but an id must be unique in a page.
     page = "".join(_page(lesson))
@@ -177,7 +177,7 @@ def _stage_parts(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
 
 
 def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = False) -> Iterator[str]:
-    """Yield lookup steps, drawings and bytes as HTML; `hides` leaves out what answers: sentences of steps, stages."""
+    """Yield lookup steps, drawings and bytes as HTML; `hides` omits step texts and later stages, which have answers."""
     for target in targets:
         if target.kind is Show.STEP and stage.scene.trace is not None:
             step = stage.scene.trace.steps[target.step]
