@@ -49,7 +49,7 @@ def _header(head: bytes) -> tuple[dict[str, Any], int]:
     begin = 8 + _LENGTHS[version]
     start = begin + int.from_bytes(head[8:begin], "little")
     if start > len(head) or start > begin + MOST_LETTERS:
-        raise ValueError(f"{start - begin:,} bytes; {max(len(head) - begin, 0):,} available, {MOST_LETTERS:,} allowed")
+        raise ValueError(f"it ends at byte {start:,}; {len(head):,} bytes are available, {MOST_LETTERS:,} are allowed")
     found = None
     # Integers of Python 2 may end with L.
     text = _PYTHON_2.sub(r"\1", head[begin:start].decode("utf-8" if version == (3, 0) else "latin-1"))

@@ -116,7 +116,7 @@ def decode_fragments(
 
 
 def _fragment(part: bytes, number: int, span: Span, left: int, decoder: TaskRunner) -> Fragment:
-    # Counted before decoding, because a failure may take as long as success.
+    # The output is charged before decoding, because a failure may take as long as a success.
     charge_expanded(12 * check_counts(part, left))
     header, found = decoder("draco", {"triangles": left}, part, limit=_DECODED * max(left, 1), place=span)
     count, faces = int(header["vertices"]), int(header["triangles"])
@@ -150,7 +150,7 @@ def check_counts(data: bytes, most: int) -> int:
     else:
         raise FormatError(f"Draco method {method} is not supported (supported: 0 sequential, 1 Edgebreaker)")
     if triangles > most or vertices > 3 * most:
-        raise LimitExceeded(f"{triangles:,} triangles, {vertices:,} vertices declared; limits: {most:,}, {3 * most:,}")
+        raise LimitExceeded(f"{triangles:,} triangles and {vertices:,} vertices; the limits are {most:,}, {3 * most:,}")
     return triangles
 
 

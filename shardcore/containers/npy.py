@@ -77,7 +77,7 @@ class NpyFile(ContainerFile):
         start = self._text_start + size
         place = Span("", PREAMBLE.size, self._text_start)
         if start > min(probe.size, MOST_HEADER):
-            raise Truncated(f"the header has {size:,} bytes (file {probe.size:,}, limit {MOST_HEADER:,})", span=place)
+            raise Truncated(f"the header has {size:,} bytes (file: {probe.size:,}, limit: {MOST_HEADER:,})", span=place)
         data = probe.head(start)
         self._text = data[self._text_start :]
         self.layout: ArrayLayout = npy_layout(data)

@@ -217,7 +217,7 @@ def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Op
         taken = [one for one in objects if known[one.data] is one]
         if more := len(objects) - len(taken):
             notes.append(f"{plural(more, 'object')} with equal content: stored once")
-    # Formats whose files are recognised by a number in the name are read with a larger first range.
+    # The first read of a file is larger if its name matches `head_names`; the name 0 with the suffix does.
     stem = "0" if found.head_names else "objects"
     name = "" if writes.single or not writes.file else f"{stem}{''.join(found.suffixes[:1])}"
     output = MemoryOutput(name, folder=not name)
@@ -229,7 +229,7 @@ def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Op
         plan = writer.plan()
     notes += writer.notes
     if writer.opening:
-        notes.append(f"looked up with known {', '.join(writer.opening)}; reading that first takes one more request")
+        notes.append(f"looked up with known {', '.join(writer.opening)}; otherwise, a lookup takes one more request")
     return PackedFormat(found, name, output.files, plan, tuple(keys), tuple(taken), dict(writer.opening), tuple(notes))
 
 

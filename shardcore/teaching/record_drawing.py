@@ -42,7 +42,7 @@ class _NodeSketch(SceneSketch[LessonScene]):
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        doc = "A node of the structure: its names from the top, separated by `/`."
+        doc = "Path of a node in the structure: names from the root on, separated by `/`."
         return text_line("node", "Node", "", doc, "node"), *self.more
 
     def _node(self, path: str) -> tuple[Node, ...]:
@@ -56,7 +56,7 @@ class RecordSketch(_NodeSketch):
     """The fields of a record, or the rows of a table, above a ruler of the file. Arrows lead to targets of offsets."""
 
     name, title = "record", "Record"
-    more = (switch("table", "Table", False, "Draw the table that has the record as a row."),)
+    more = (switch("table", "Table", False, "Draw the table in which the record is a row."),)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         now = self.chosen(values)

@@ -352,7 +352,7 @@ class SwhLookup:
         if span.source or not 0 <= slot == last < layout.slots:
             return
         for _, key in file.live_keys(slot, file.slots(slot, slot + 1)):
-            with suppress(FormatError):  # a damaged hash function is in the tree and in the findings
+            with suppress(FormatError):  # the tree and verification report a damaged hash function
                 placed = place_key(file.hash_reader(file.source), file.hashing(), key)
                 if placed.slot == slot:
                     why = f"The displacement of bucket {placed.hashed.bucket} determines the slot of this key, {slot}."
@@ -396,7 +396,7 @@ class SwhLookup:
             message = f"{what}, but slot {other} has this key: the hash function or one of the slots is damaged"
             return FormatError(message, span=layout.slot_span(other))
         if state is not State.UNUSED and self._file.slots_of(np.frombuffer(stored, np.uint8).reshape(1, 32))[0] != slot:
-            message = f"{what}, which is damaged: the key in it does not hash to it, so it may have been this one"
+            message = f"{what}, which is damaged: its stored key does not hash to the slot, and may have been this key"
             return FormatError(message, span=absent.span)
         return absent
 
@@ -428,7 +428,7 @@ class SwhLookup:
         hashing, agree, others = self._file.hashing(), 0, 0
         for slot, key in islice(self._sample_keys(source), SAMPLE_KEYS):
             same = False
-            with suppress(FormatError):  # damage where the displacement of this key is
+            with suppress(FormatError):  # the displacement of this key may be damaged
                 same = slot == place_key(self._file.hash_reader(source), hashing, key).slot
             agree += same
             others += not same

@@ -37,7 +37,7 @@ class _Layout:
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Yield intact objects of the index, then objects found by walking, then unverified or damaged ones of the index."""
+    """Yield intact objects of the index, objects found by walking, then damaged or unverified objects of the index."""
     source, layout = damaged.source, _layout(damaged)
     work = damaged.work
     seen, skipped = set[str](), set[str]()
@@ -83,7 +83,7 @@ def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -
     span = _content_at(source.read, at, layout.stop)
     if span is None:
         inside = layout.start <= at <= layout.stop - OBJECT.size
-        why = "the length at its offset is impossible" if inside else f"its slot points to byte {at:#x}"
+        why = "its length is impossible" if inside else f"its slot points to byte {at:#x}, outside the objects"
         return SalvagedObject(key, key, (Span("", at, at + OBJECT.size),) if inside else (), why=why)
     if custom:
         return SalvagedObject(key, key, (span,), why="the sha256 of the bytes at its offset is not its key")

@@ -89,7 +89,7 @@ class SwhWriter(Writer):
             self.expected.add(CONTENT_HASH)
         offset = self._file.at
         if isinstance(data, bytes) and len(data) <= SMALL_OBJECT:
-            # One call for both, because calls dominate the time for small objects.
+            # Length and content are written in one call, because calls dominate the time for small objects.
             content = _sha256(data).digest()
             if self._seen is not None and self._is_known(raw or content, content):
                 return (raw or content).hex()
@@ -268,7 +268,7 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
     slots: list[FileChange] = []
     found = shard.find_many(keys).tolist() if len(keys) > MANY else [-1] * len(keys)
     for key, row in zip(keys, found, strict=True):
-        # A missing key is looked up alone, which raises the reason.
+        # A key that was not found is looked up again alone, which raises an error with the reason.
         ref = shard.objects.ref(row) if row >= 0 else shard.find(key)
         if ref.row in rows:
             raise UsageError(f"the key {key} is given twice")

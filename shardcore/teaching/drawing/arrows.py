@@ -121,7 +121,7 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
     if not _crossed(sheet, entry, y, box.y):
         return [(entry, y), (entry, box.y - 2)]
     shapes = [*(one.rect for one in sheet.boxes), *(one.rect for one in sheet.texts)]
-    # The title is in the way: go to the left side if nothing is before it; otherwise around the title to the box.
+    # The title is in the way: enter the box from the left if nothing is there; otherwise go around the title.
     side, (left, middle) = sheet.left - _ASIDE - _NEXT * min(track, 1), (own.x - 2, own.middle[1])
     if not any(one.meets(Rect(side, middle - 1, left - side, 2)) for one in shapes):
         return [(side, y), (side, middle), (left, middle)]

@@ -129,7 +129,7 @@ def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> 
         )
     if kind is Answer.ITEM:
         name, _, sketch = answer.partition(" of ")
-        # A row has several items, and a section may be clicked in the table or in the strip.
+        # Items of a table row differ after `#`. A section has an item in the table and one in the strip.
         own = given.text.partition("#")[0].removeprefix(SECTION)
         return (own, given.sketch) == (name.strip().removeprefix(SECTION), sketch.strip())
     if kind is Answer.NUMBER and (right := number_of(answer)) is not None:

@@ -76,7 +76,7 @@ class PageAnswer:
 def lesson_page(lesson: Lesson) -> str:
     """Return a lesson as a self-contained HTML page with collapsed answers; its new files are always the same."""
     numbers = count()
-    # The pattern names repeat in each drawing, but an id must be unique in a page.
+    # All drawings have the same pattern ids, but an id must be unique in a page.
     page = "".join(_page(lesson))
     return _DRAWING.sub(lambda found: with_ids(found[0], f"drawing{next(numbers)}-"), page)
 

@@ -152,7 +152,7 @@ class CutsSketch(SceneSketch[MdbScene]):
             return Cut(b"".join(read_range(file, ref, 0, min(ref.size, MOST_BYTES))), SEVERAL)
         except ExternalMissing as error:
             return (
-                "Its bytes are needed to cut a file, but they are in a xorb that cannot be read: "
+                "The bytes of this file are needed to cut it, but they are in a xorb that cannot be read: "
                 f"{error.message}. Choose the folder of the xorbs."
             )
 

@@ -504,7 +504,7 @@ class BitsSketch:
         tables = [file.levels.known_table for file in opened]
         known = [table.entries.ids for table in tables if table is not None]
         if count := sum(map(len, known)):
-            # Only as many files as give this number of keys, because a data set may have thousands open.
+            # Keys are joined only until there are `MOVED_KEYS`, because a data set may have thousands of open files.
             ends = accumulate(map(len, known), initial=0)
             first = [ids[: MOVED_KEYS - end] for ids, end in zip(known, ends, strict=False) if end < MOVED_KEYS]
             return np.concatenate(first), count, all_files and len(known) == len(tables)
