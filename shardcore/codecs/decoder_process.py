@@ -103,7 +103,7 @@ class IsolatedDecoder:
         limit: int = DEFAULT_LIMIT,
         place: Span | None = None,
     ) -> tuple[Header, bytes]:
-        """Run a task of `TASKS`; return header and result. `limit` is the maximum result size, used for memory too.
+        """Run a task of `TASKS`; return header and result. `limit` (bytes of the result) also sets the memory limit.
 
         Raises:
             FormatError: The payload is invalid, or the decoder crashed.

@@ -107,7 +107,7 @@ def decompress_many(
 
 
 def _gzip_members(payloads: Sequence[bytes]) -> list[bytes | ShardError] | None:
-    """Return the contents if every payload is certainly one complete member, else None."""
+    """Decompress gzip members; return None if a payload may not be exactly one complete member."""
     try:
         contents = list(map(zlib.decompress, payloads, repeat(_WBITS["gzip"])))
     except zlib.error:
@@ -347,7 +347,7 @@ class _ZstdFrame:
 
 
 def _zstd_block(head: bytes, descriptor: int) -> tuple[bool, int, int, int]:
-    """Parse a zstd block header: (is it the last, type, size, bytes up to the next header or the end of the frame)."""
+    """Return (is last, type, size, number of bytes to the next header or the frame end) from a zstd block header."""
     word = int.from_bytes(head, "little")
     last, kind, size = bool(word & 1), word >> 1 & 3, word >> 3
     stored = 1 if kind == 1 else size  # an RLE block stores one byte

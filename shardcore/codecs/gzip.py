@@ -16,7 +16,7 @@ _trailer = struct.Struct("<II")
 
 
 def gzip_member(data: bytes) -> bytes:
-    """Compress up to `AT_ONCE` bytes. Equal bytes give equal members on every processor."""
+    """Compress up to `AT_ONCE` bytes into a gzip member. Equal bytes give equal members on every processor."""
     size = len(data)
     if size >= LEAST:
         import deflate

@@ -43,7 +43,7 @@ class FindingBaseline:
         self._known = Counter(_same(one, self.place(one.span)) for one in findings)
 
     def place(self, span: Span | None) -> Span | None:
-        """Return the span of the same bytes after the change."""
+        """Convert a span before the change to the span of the same bytes after it."""
         moved = self._moved
         if span is None or moved is None:
             return span
@@ -56,7 +56,7 @@ class FindingBaseline:
         return Span(str(SourceName("", (moved.now(*first), *inner))), span.start, span.stop)
 
     def fresh(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        """Return the findings that were not reported before, and record them for the next depth."""
+        """Return the findings that were not reported before; at the next depth, they are no longer new."""
         left = self._known.copy()
         new: list[Finding] = []
         seen: Counter[_Same] = Counter()

@@ -165,7 +165,7 @@ def cut_ends(data: bytes | memoryview) -> list[int]:
 
 
 def _complete(data: bytes | bytearray | memoryview, seen: int) -> list[int]:
-    """Return the ends of all complete chunks, without an unfinished last one; the first `seen` bytes have no cut."""
+    """Return the ends of all complete chunks, without an unfinished last one; the first `seen` bytes contain no end."""
     if native is None:
         lead = max(seen - WINDOW, 0)
         found = candidates(np.frombuffer(data, dtype=np.uint8)[lead:], seen - lead) + lead

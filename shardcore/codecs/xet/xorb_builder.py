@@ -41,7 +41,7 @@ COMPRESSIONS: dict[str, tuple[Scheme, ...]] = {
 """Schemes tried for each value of the option `compression`; the smallest result is used."""
 
 BATCH = 1 << 20
-"""Uncompressed bytes of chunks that are compressed by one call of a worker thread, and written at once."""
+"""Minimum uncompressed bytes of a batch of chunks, which is compressed in one call of a worker thread and one write."""
 
 MOST_WAITING = 8
 """Maximum number of batches compressed ahead of writing."""

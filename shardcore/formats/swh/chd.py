@@ -33,7 +33,7 @@ Triple = tuple[int, int, int]
 KEY_SIZE = 32
 
 STATE_START = 0x9E3779B9
-"""Initial value of the first two state numbers; the third is the seed."""
+"""Initial value of the first two state numbers of the key hash; the third is the seed."""
 
 _MASK = 0xFFFFFFFF
 _WORDS = struct.Struct("<8I")
@@ -204,7 +204,7 @@ class _Inseparable(Exception):
 
 
 def table_sizes(keys: int) -> tuple[int, int]:
-    """Return B and n for a number of keys (§4); 1 and 11 for no keys (§5)."""
+    """Return the numbers of buckets (B) and slots (n) for a number of keys (§4); 1 and 11 for no keys (§5)."""
     slots = int(keys / LOAD) + 1
     slots += 1 - slots % 2
     while not _passes_for_prime(slots):

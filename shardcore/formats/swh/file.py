@@ -121,7 +121,7 @@ class SwhFile:
             yield first, self.slots(first, min(first + at_once, self.layout.slots))
 
     def slots_at(self, rows: I64) -> NDArray[Any]:
-        """Read the slots numbered `rows`, in this order. If they are close together, others between them are read."""
+        """Read the slots numbered `rows`, in this order; if they are close together, those between are read too."""
         if not len(rows):
             return np.empty(0, SLOT.dtype)
         first, last = int(rows.min()), int(rows.max()) + 1

@@ -26,7 +26,7 @@ U32 = NDArray[np.uint32]
 I64 = NDArray[np.int64]
 
 ONES_PER_ENTRY = 128
-"""One-bits per entry of the select directory."""
+"""Number of one-bits per entry of the select directory."""
 
 MAX_LENGTH = 31
 """Longest value of a 32-bit displacement, in bits."""

@@ -115,7 +115,7 @@ class DisplacementLocated:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The bytes read: directory entry, unary bits, low bits."""
+        """Spans of the bytes that were read: directory entry, unary bits, low bits."""
         first = self.hashed.hashing.parts["unary bits"].start
         unary = (Span("", first + at, first + at + len(piece)) for at, piece in self.unary)
         return Span("", *self.ranges[0]), *unary, Span("", *self.ranges[1])
@@ -345,7 +345,7 @@ class SwhLookup:
         return np.where(found, rows, -1)
 
     def gather_references(self, into: ReferenceCollector) -> None:
-        """Add a reference from the displacement to the slot that contains the requested span, if it is one slot."""
+        """Add a reference from the displacement to the slot that contains the requested span, if it is in one slot."""
         file, layout, span = self._file, self._layout, into.span
         slot = (span.start - layout.index_start) // SLOT.size
         last = (span.stop - 1 - layout.index_start) // SLOT.size

@@ -55,7 +55,7 @@ def header_node(
 
 
 def cut_nodes(header: dict[str, Any], size: int) -> list[tuple[Section, Node]]:
-    """Return sections and nodes after the header of a truncated file, up to its end; the hash function may be cut."""
+    """Return sections and nodes after the header of a truncated file, up to its end; the last one is incomplete."""
     nodes = []
     for whole in sections_of(header, max(header["hash_position"], size), size)[1:]:
         section = replace(whole, stop=min(whole.stop, size))

@@ -314,7 +314,7 @@ class ContentCheck:
             self.findings.warning("swh.gap-not-zero", span, message)
 
     def _report_mismatches(self) -> None:
-        """Report keys that are not the sha256 of the content; if most are not, one note, as no rule requires sha256."""
+        """Report keys that are not the sha256 of the content; if most are not, one note, because it is not required."""
         if not self.mismatches:
             return
         if len(self.mismatches) > len(self.offsets) // 2:

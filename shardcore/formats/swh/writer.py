@@ -39,7 +39,7 @@ class Ending:
 
 
 SMALL_OBJECT = 65536
-"""Largest object that is written in one call with its length, at the cost of a copy."""
+"""Maximum size in bytes of an object that is copied, so that length and content are written in one call."""
 
 MANY_OBJECTS = 1 << 15
 """Maximum number of small objects joined into one write."""

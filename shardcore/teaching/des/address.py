@@ -54,7 +54,7 @@ class _UidEntry:
 
 
 class AddressSketch:
-    """The address of a uid. In a data set, `names` returns the names of its files, and `member` is the opened file."""
+    """Drawing *Address* of a uid. In a data set, `names` returns the names of the files; `member` is the opened one."""
 
     name = "address"
     title = "Address"
@@ -379,7 +379,7 @@ _DIGITS = "0123456789ABCDEF"
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Parts of a shard's file name, each with the bytes that determine it."""
+    """Parts of a shard's file name; `date_spans` and `hex_spans` are the bytes that determine date and number."""
 
     date: str
     hex: str

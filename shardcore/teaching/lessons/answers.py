@@ -49,7 +49,7 @@ class AnswerVerdict:
 
 
 def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdict:
-    """Check an answer; may read the file. Wrong answers are compared in order; the reply to all others comes last."""
+    """Check an answer; may read the file. Wrong answers with a reply are compared in order, before the general one."""
     if question.kind is Answer.CHOICE:
         choice = question.choices[int(given.text)]
         return _right(question, scene) if choice.right else AnswerVerdict(False, scene.prose(choice.why))

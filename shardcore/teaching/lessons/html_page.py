@@ -177,7 +177,7 @@ def _stage_parts(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
 
 
 def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = False) -> Iterator[str]:
-    """Yield lookup steps, drawings and bytes as HTML; `hides` omits step texts and later stages, which have answers."""
+    """Yield lookup steps, drawings and bytes as HTML; `hides` omits texts and stages that would show the answer."""
     for target in targets:
         if target.kind is Show.STEP and stage.scene.trace is not None:
             step = stage.scene.trace.steps[target.step]

@@ -247,9 +247,9 @@ def _step(lines: list[str], number: int) -> LessonStep:
         if not rest:
             raise LessonError(f"text is missing after `- {word}:`", place)
         if word in _QUESTION_WORDS:
-            question = _asked(question, word, which, rest, place)
+            question = _question_with(question, word, which, rest, place)
         else:
-            step = _done(step, word, which, rest, place)
+            step = _step_with(step, word, which, rest, place)
     if question is not None:
         _check(question, asked)
     elif step.reveals:
@@ -265,7 +265,7 @@ def _check_braces(line: str, place: int) -> None:
 _QUESTION_WORDS = ("ask", "answer", "choice", "hint", "wrong", "right")
 
 
-def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> LessonStep:
+def _step_with(step: LessonStep, word: str, which: str, rest: str, place: int) -> LessonStep:
     if word in ("show", "reveal"):
         kind = which or Show.NODE
         kinds = [one for one in Show if one is not Show.ROWS]
@@ -313,7 +313,7 @@ def _fresh(text: str, place: int) -> Fresh:
     return Fresh(int(count), folder, tuple(values.items()), format)
 
 
-def _asked(question: Question | None, word: str, which: str, rest: str, place: int) -> Question:
+def _question_with(question: Question | None, word: str, which: str, rest: str, place: int) -> Question:
     if word == "ask":
         if question is not None:
             raise LessonError("a step can have only one question; begin a new step with `## ` and its title", place)

@@ -201,7 +201,7 @@ def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
 
 
 def _lookup(lesson: Lesson, number: int, scene: LessonScene) -> Trace | None:
-    """Return the trace of the last `- lookup:` line up to step `number`; None if the last new file has none."""
+    """Return the trace of the last `- lookup:` line up to step `number`; None if there is none in the current file."""
     for step in reversed(lesson.steps[: number + 1]):
         if step.lookup:
             try:
@@ -238,7 +238,7 @@ def _filled(question: Question, scene: LessonScene, step: LessonStep) -> Questio
         prompt=scene.prose(question.prompt),
         choices=tuple(replace(choice, text=scene.prose(choice.text)) for choice in choices),
         hints=tuple(map(scene.prose, question.hints)),
-        wrong=tuple(wrong for wrong in question.wrong if _sayable(wrong, scene)),
+        wrong=tuple(wrong for wrong in question.wrong if _is_fillable(wrong, scene)),
     )
 
 
@@ -258,7 +258,7 @@ def _at(step: LessonStep, text: str) -> Iterator[None]:
         raise
 
 
-def _sayable(wrong: tuple[str, str], scene: LessonScene) -> bool:
+def _is_fillable(wrong: tuple[str, str], scene: LessonScene) -> bool:
     try:
         for text in wrong:
             scene.fill(text)

@@ -1,4 +1,4 @@
-"""Drawings *Chunk map* (files above xorbs, a band per segment) and *Insert 10 bytes* (chunks that become new)."""
+"""Drawings *Chunk map* (files above xorbs, a band per segment) and *Insert 10 bytes* (which chunks then change)."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ AXES = (("x", Tone.ONE), ("y", Tone.TWO), ("z", Tone.THREE), ("w", Tone.FOUR))
 
 
 def key_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
-    """Return the 64 bits of the key by purpose; `grips` makes the field widths adjustable."""
+    """Return the 64 bits of the key and the fields that they form; `grips` makes the field widths adjustable."""
     items = [_field("dropped", "preshift_bits", 0, spec.preshift_bits, Tone.FAINT, spans, grips=grips)]
     if spec.hash == IDENTITY:
         items += _hash_fields(spec, spec.preshift_bits, spans, "key", grips=grips)

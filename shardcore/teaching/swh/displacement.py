@@ -119,7 +119,7 @@ _MOST_BITS = 64
 class ValueEnd:
     """End of a bucket's value in the value store, `stop`; computed from the bucket's one-bit and low bits.
 
-    The bucket is that of the key (`own` is True), or the bucket before it, whose value ends where the own one begins.
+    The bucket is that of the key (`own` is True), or the bucket before it, whose value ends where the key's one begins.
     """
 
     bucket: int
