@@ -16,7 +16,7 @@ from shardcore.model.text import said, short
 NPY_MAGIC = b"\x93NUMPY"
 
 MOST_LETTERS = 1 << 16
-"""Maximum length of a header in characters; NumPy reads up to 10,000."""
+"""Maximum size of a `.npy` header in bytes; NumPy reads up to 10,000."""
 
 _LENGTHS = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
 _KEYS = {"descr", "fortran_order", "shape"}
@@ -63,22 +63,22 @@ def _header(head: bytes) -> tuple[dict[str, Any], int]:
 # --- safetensors -------------------------------------------------------------------------------------------
 
 LENGTH = 8
-"""Size of the length field, in bytes."""
+"""Size of the length field of a safetensors file, in bytes."""
 
 MOST_HEADER = 16 << 20
-"""Maximum size of a header that is read, in bytes."""
+"""Maximum size of a safetensors header that is read, in bytes."""
 
 _MOST_STATED = 100_000_000
-"""Maximum size of a header in the reference implementation, in bytes."""
+"""Maximum size of a safetensors header in the reference implementation, in bytes."""
 
 METADATA = "__metadata__"
-"""Header entry with free text metadata of the writer."""
+"""Name of the safetensors header entry with metadata of the writer, as free text."""
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
 }  # fmt: skip
-"""Element types, as NumPy dtypes."""
+"""NumPy dtype of each safetensors element type."""
 
 
 def header_stop(head: bytes) -> int | None:

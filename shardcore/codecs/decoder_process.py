@@ -45,7 +45,7 @@ TASKS = {
     "draco": "shardcore.codecs.draco:draco_task",
     "expression": "shardcore.operations.search:expression_task",
 }
-"""Function of each task: `module:function`."""
+"""Function of each task, as `module:function`, by the name of the task."""
 
 START_SECONDS = 60.0
 """Maximum start time of the process, which imports NumPy, in seconds."""

@@ -130,7 +130,7 @@ def _fragment(part: bytes, number: int, span: Span, left: int, decoder: TaskRunn
 
 
 def check_counts(data: bytes, most: int) -> int:
-    """Check the header of a fragment against a limit of `most` triangles; return the declared number."""
+    """Check the header of a fragment against a limit of `most` triangles; return the declared number of triangles."""
     if len(data) < _HEAD or not data.startswith(MAGIC):
         raise FormatError("not Draco data: it does not begin with DRACO")
     version, kind, method = (data[5], data[6]), data[7], data[8]

@@ -1,4 +1,4 @@
-"""Processes of `multiprocessing` that import no modules from the current folder."""
+"""Starts `multiprocessing` processes that import no modules from the current folder, which may be hostile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _starting = threading.RLock()
 
 @contextmanager
 def _own_modules() -> Iterator[None]:
-    """Start Python processes with `PYTHONSAFEPATH`, because modules in the current folder may be hostile."""
+    """Context in which processes start with `PYTHONSAFEPATH`, because modules in the current folder may be hostile."""
     with _starting:
         before = os.environ.get("PYTHONSAFEPATH")
         os.environ["PYTHONSAFEPATH"] = "1"

@@ -191,7 +191,7 @@ class ZipFile(ContainerFile):
         raise BadMagic("no end record: the archive is truncated, or not a zip archive", span=None)
 
     def _draft(self, probe: PrefetchedSource, context: OpenContext) -> None:
-        """Add members to the draft, as long as each begins at the end of the previous one."""
+        """Add members to the draft, which is shown if opening fails: from byte 0 on, each at the end of the last."""
         at, nodes = 0, list[Node]()
         most = _MOST_FOLLOWED if probe.base.near else _MOST_REMOTE
         while at + LOCAL.size <= probe.size and len(nodes) < most:

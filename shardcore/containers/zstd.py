@@ -68,7 +68,7 @@ MOST_NODES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ZstdHeader:
-    """Header of a frame. `fields` are (name, start, stop, value) after the descriptor; no content size: -1."""
+    """Header of a frame; `fields` after the descriptor as (name, start, stop, value), content size -1 if not stored."""
 
     fields: tuple[tuple[str, int, int, int], ...]
     descriptor: int
@@ -231,7 +231,7 @@ def _block_node(number: int, start: int, stop: int, raw: bytes) -> Node:
 
 
 def _edges(source: Source, header: ZstdHeader) -> Iterator[int]:
-    """Yield the offset of each block, then the end of the frame."""
+    """Yield the offset of each block of a zstd frame, then the end of the frame."""
     at, size = header.stop, source.size
     kept, first = b"", at  # one read covers several small blocks
     for _ in range(MOST_BLOCKS):

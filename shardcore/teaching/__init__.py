@@ -1,4 +1,4 @@
-"""Drawings, charts, lessons, the comparison of formats, and the effect of changed bytes."""
+"""Drawings, charts, lessons, the comparison of formats, and the impact of changed bytes on a shard."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def size_edges(least: int, largest: int, count: int) -> I64:
 
 
 def load_chart(load: Load, most: int = MOST_BINS) -> Chart:
-    """Return a chart of the load per slot or bucket; of more than `most`, a bin has the mean of several neighbours."""
+    """Return a chart of the load per slot or bucket; if there are more than `most`, each bin is a mean of several."""
     each = -(-load.places // most) if load.places else 1
     bounds = np.minimum(np.arange(0, load.places + each, each, dtype=np.int64), load.places)
     bounds = bounds[: -(-load.places // each) + 1] if load.places else np.zeros(1, np.int64)

@@ -150,7 +150,7 @@ def _table(record: Node, rows: Sequence[Node], here: int, *, of_rows: bool) -> t
 
 
 def _title(record: Node) -> str:
-    """Return the name of a node; of a data set, without its folder."""
+    """Return the name of a node; for a data set, without its folder."""
     return visible(record.name if record.span.size else record.name.rpartition("/")[2])
 
 

@@ -54,7 +54,7 @@ USUAL_CHUNK = 64 * 1024
 
 
 class XorbSink(Protocol):
-    """Protocol of the target of a xorb: a file, or a plan that only counts bytes."""
+    """Protocol of the output to which a xorb is written: a file, or a plan that only counts bytes."""
 
     def write(self, data: bytes) -> None:
         """Append the bytes of a record or of the info block."""

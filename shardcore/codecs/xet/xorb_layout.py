@@ -355,7 +355,7 @@ def _distances(count: int) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class XorbInfo:
-    """Fields of the info block.
+    """Contents of the info block of a xorb.
 
     Attributes:
         hashes: Chunk hashes, shape `(n, 32)`.

@@ -360,7 +360,7 @@ def tombstone_table(file: DesFile, row: int) -> Table | None:
 
 
 BOARD = 256
-"""Maximum number of shard numbers drawn; of more, those around the uid's number are drawn."""
+"""Maximum number of shard numbers drawn; if there are more, those around the number of the uid are drawn."""
 COLUMNS = 16
 BOARD_ITEMS = 16
 """Maximum number of other shard numbers with files that are drawn."""
@@ -371,7 +371,7 @@ ANY = "*"
 
 _SHOWN = 32
 _SPARED = 8
-"""Length, in letters, from which a shared prefix is left out."""
+"""Minimum length, in letters, of a prefix that all names share and that is therefore left out."""
 _WORD = 32
 _LONG_WORD = 64
 _DIGITS = "0123456789ABCDEF"

@@ -1,4 +1,4 @@
-"""Arrows: arcs over a row of boxes, and routes between figures, straight if they cross no text, otherwise around it."""
+"""Drawing of arrows: arcs over a row of boxes, and routes between figures, which go around texts."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def lesson_page(lesson: Lesson) -> str:
 
 
 def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
-    """Yield the steps, each with its sample or new file open; the file is closed when the next step is requested."""
+    """Yield the steps, each with its sample or new file open; all files are closed when the iterator ends."""
     random = Random(seed)
     with ExitStack() as files, TemporaryDirectory(prefix="shardcore-") as folder:
         place: Path | None = resource_paths.resources() / "samples" / lesson.sample if lesson.sample else None

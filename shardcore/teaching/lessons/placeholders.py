@@ -137,7 +137,7 @@ class LessonScene:
         return found
 
     def span(self, text: str) -> Span:
-        """Return the bytes of a node, or those of a range `START..STOP`, with ` of SOURCE` outside the file itself."""
+        """Return the span of a node, or of `START..STOP`; with ` of SOURCE`, the range is in another source."""
         found = _RANGE.fullmatch(text)
         if found is None:
             return self.node(text)[-1].span

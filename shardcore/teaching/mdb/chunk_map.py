@@ -111,7 +111,7 @@ SEVERAL = 6
 """Number of pieces to get from a file, if possible, so that the effect is visible."""
 
 FEW = 3
-"""With fewer pieces, the caption says that the file is too small."""
+"""Minimum number of pieces; with fewer, the caption says that the file is too small."""
 
 SHOWN = 13
 """Number of pieces drawn per ruler."""

@@ -170,7 +170,7 @@ def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
 
 
 def cell_drawing(key: int, grid: Sequence[int]) -> Drawing | None:
-    """Return the drawing *Cell*: lowest bits of a Morton code, the axis of each, and the cell; None if impossible."""
+    """Return the drawing *Cell*: low bits of a Morton code, the axis of each, and the cell; None if not drawable."""
     if len(grid) > CELL_AXES:
         return None
     try:
@@ -440,7 +440,7 @@ class BitsSketch:
 
     @staticmethod
     def _known_load(file: NeuroglancerFile, number: int) -> tuple[int | None, str]:
-        """Return number of keys and damage of a minishard without reading; None if the number is unknown."""
+        """Return number of keys (None if unknown) and damage text of a minishard, without reading the file."""
         table = file.levels.known_table
         if table is not None:
             return (None, table.damage[number].message) if number in table.damage else (len(table.rows_of(number)), "")
@@ -499,7 +499,7 @@ class BitsSketch:
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 
     def _cached_keys(self) -> tuple[Keys, int, bool]:
-        """Return cached keys (else those of a minishard), their number before the limit, and True if these are all."""
+        """Return loaded keys (at most `MOVED_KEYS`; else of one minishard), the number loaded, and if these are all."""
         opened, all_files = self._open_files()
         tables = [file.levels.known_table for file in opened]
         known = [table.entries.ids for table in tables if table is not None]

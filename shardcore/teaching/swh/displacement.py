@@ -117,9 +117,9 @@ _MOST_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class ValueEnd:
-    """End of a bucket's value in the value store, `stop`; computed from the bucket's one-bit and low bits.
+    """End of a bucket's value in the value store (`stop`), computed from the bucket's one-bit and low bits.
 
-    The bucket is that of the key (`own` is True), or the bucket before it, whose value ends where the key's one begins.
+    The bucket is that of the key (`own` is True), or the one before it, whose value ends where the key's value begins.
     """
 
     bucket: int

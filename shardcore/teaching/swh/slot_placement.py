@@ -97,7 +97,7 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
 
 
 def buckets_figure(placed: KeyPlaced, tried: int, known: Decoded | None, *, fits: bool) -> Cells:
-    """Return the buckets around g, each with its displacement if known."""
+    """Return the buckets around that of the key, each with its displacement if known."""
     hashed, stored, place = placed.hashed, placed.displacement, value_span(placed.located)
     bucket, shown = hashed.bucket, window(hashed.hashing.buckets, hashed.bucket, BUCKETS)
     items = []
