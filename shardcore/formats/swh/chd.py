@@ -364,7 +364,7 @@ def _probes_at_once(group: _BucketGroup, free: Flags) -> int:
 
 
 def _fitting_pairs(group: _BucketGroup, free: Flags, turns: int, within: int, count: int) -> tuple[I64, I64, I64]:
-    """Return the (probe, bucket) pairs that give all keys of the bucket free, distinct slots; by probe, then bucket.
+    """Return the (probe, bucket) pairs that give all keys of the bucket free, distinct slots; sorted by both.
 
     `count` probes are tried, from probe `turns` · n + `within` on. The three arrays have one entry per pair: the probe
     minus the first probe, the row of the bucket in `group`, and the slots of its keys, shape `(size, pairs)`.
@@ -386,7 +386,7 @@ def _fitting_pairs(group: _BucketGroup, free: Flags, turns: int, within: int, co
 
 
 def _arithmetic_rows(first: I64, step: I64, count: int, slots: int) -> I64:
-    """Return `(first + t * step) mod slots` for t below `count`, shape `(count, k)`; rows are doubled, not divided."""
+    """Return `(first + t * step) mod slots` for t below `count`, shape `(count, k)`, without dividing all of them."""
     table = np.empty((count, len(first)), np.int64)
     table[0] = first
     done = 1
