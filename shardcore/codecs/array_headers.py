@@ -16,7 +16,7 @@ from shardcore.model.text import said, short
 NPY_MAGIC = b"\x93NUMPY"
 
 MOST_LETTERS = 1 << 16
-"""Maximum length of a header in characters; NumPy reads up to 10,000."""
+"""Maximum size of a `.npy` header in bytes; NumPy reads up to 10,000."""
 
 _LENGTHS = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
 _KEYS = {"descr", "fortran_order", "shape"}
@@ -24,13 +24,13 @@ _PYTHON_2 = re.compile(r"(\d)L\b")
 
 
 def npy_layout(head: bytes) -> ArrayLayout:
-    """Return the layout of the array in a `.npy` file; `start` is the end of the header."""
+    """Return the layout of the array in a `.npy` file that begins with `head`; the elements start after the header."""
     try:
         header, start = _header(head)
         dtype = np.lib.format.descr_to_dtype(header["descr"])
         shape, fortran = header["shape"], header["fortran_order"]
         if not isinstance(shape, tuple) or not all(map(is_length, shape)) or not isinstance(fortran, bool):
-            raise ValueError("shape or order is invalid")
+            raise ValueError("shape must be a tuple of lengths, and fortran_order True or False")
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError, LookupError) as error:
         raise FormatError(f"the .npy header is invalid: {said(str(error))}") from error
     if dtype.hasobject:
@@ -49,36 +49,36 @@ def _header(head: bytes) -> tuple[dict[str, Any], int]:
     begin = 8 + _LENGTHS[version]
     start = begin + int.from_bytes(head[8:begin], "little")
     if start > len(head) or start > begin + MOST_LETTERS:
-        raise ValueError(f"it has {start - begin:,} bytes, but only {max(len(head) - begin, 0):,} are available")
+        raise ValueError(f"it ends at byte {start:,}; {len(head):,} bytes are available, {MOST_LETTERS:,} are allowed")
     found = None
     # Integers of Python 2 may end with L.
     text = _PYTHON_2.sub(r"\1", head[begin:start].decode("utf-8" if version == (3, 0) else "latin-1"))
     with suppress(SyntaxError, ValueError):
         found = ast.literal_eval(text.strip())
     if not isinstance(found, dict) or set(found) != _KEYS:
-        raise ValueError("it is not a dictionary of descr, fortran_order and shape")
+        raise ValueError("it must be a Python dictionary with exactly the keys descr, fortran_order and shape")
     return found, start
 
 
 # --- safetensors -------------------------------------------------------------------------------------------
 
 LENGTH = 8
-"""Size of the length field, in bytes."""
+"""Size of the length field of a safetensors file, in bytes."""
 
 MOST_HEADER = 16 << 20
-"""Maximum size of a header that is read, in bytes."""
+"""Maximum size of a safetensors header that is read, in bytes."""
 
 _MOST_STATED = 100_000_000
-"""Maximum size of a header in the reference implementation, in bytes."""
+"""Maximum size of a safetensors header in the reference implementation, in bytes."""
 
 METADATA = "__metadata__"
-"""Header entry with free text metadata of the writer."""
+"""Name of the safetensors header entry with metadata of the writer, as free text."""
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
 }  # fmt: skip
-"""Element types, as NumPy dtypes."""
+"""NumPy dtype of each safetensors element type."""
 
 
 def header_stop(head: bytes) -> int | None:
@@ -88,7 +88,7 @@ def header_stop(head: bytes) -> int | None:
 
 
 def tensor_entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], int, int]:
-    """Return type, shape, start and stop of a tensor; offsets are relative to the end of the header."""
+    """Return type, shape, start and stop of a tensor from its header entry; start 0 is the end of the header."""
     found: dict[str, Any] = entry if isinstance(entry, dict) else {}
     offsets: Any = found.get("data_offsets")
     shape: Any = found.get("shape")

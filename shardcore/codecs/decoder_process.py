@@ -1,4 +1,4 @@
-"""Running decoders written in C in a separate process, which may crash.
+"""Runs decoders written in C in a separate process, because they may crash.
 
 A task is a function `(header, data) -> (header, bytes)` with JSON values in the header; `limit` is the maximum size
 of the result. The pipe carries bytes and JSON, never pickled objects, because the process is not trusted.
@@ -45,7 +45,7 @@ TASKS = {
     "draco": "shardcore.codecs.draco:draco_task",
     "expression": "shardcore.operations.search:expression_task",
 }
-"""Function of each task: `module:function`."""
+"""Function of each task, as `module:function`, by the name of the task."""
 
 START_SECONDS = 60.0
 """Maximum start time of the process, which imports NumPy, in seconds."""
@@ -57,7 +57,7 @@ _MESSAGE_LIMIT = 1 << 20
 _ASK = 0.1
 """Interval between checks for cancellation, in seconds."""
 _ROOM = 2 << 30
-"""Additional address space in bytes, because libraries reserve some per thread."""
+"""Bytes of address space added to the memory limit of the process, because libraries reserve some per thread."""
 _COPIES = 4
 """Number of copies of payload and result assumed in a decoder, for its memory limit."""
 
@@ -84,8 +84,8 @@ def run_task(
 class IsolatedDecoder:
     """Decoder process, started with the first task and restarted after a crash.
 
-    Calls from several threads run one after the other. Scripts need `if __name__ == "__main__":` (spawn). Cancelling a
-    task kills the process.
+    Calls from several threads run one after the other. Scripts need `if __name__ == "__main__":`, because the process
+    imports the script again. Cancelling a task kills the process.
     """
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class IsolatedDecoder:
         limit: int = DEFAULT_LIMIT,
         place: Span | None = None,
     ) -> tuple[Header, bytes]:
-        """Run a task of `TASKS`; `limit` (bytes of the result) also determines the memory limit of the process.
+        """Run a task of `TASKS`; return header and result. `limit` (bytes of the result) also sets the memory limit.
 
         Raises:
             FormatError: The payload is invalid, or the decoder crashed.
@@ -139,7 +139,7 @@ class IsolatedDecoder:
         return answer, result
 
     def close(self) -> None:
-        """Kill the process, even during a task; later tasks fail."""
+        """Kill the process, even during a task; later tasks raise ShardError."""
         self._closed = True
         process = self._process
         if process is not None:

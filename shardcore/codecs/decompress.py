@@ -60,12 +60,12 @@ def decompress(
     expected: int | None = None,
     span: Span | None = None,
 ) -> bytes:
-    """Decompress one payload: exactly one frame, member or stream, at most `limit` bytes, or exactly `expected`.
+    """Decompress a payload of exactly one frame, member or stream; to at most `limit` bytes, or exactly `expected`.
 
     Raises:
         LimitExceeded: The result is larger than `limit`, or declared to be.
         Truncated: The payload ends early.
-        FormatError: It is corrupt, has trailing bytes, or does not have the size `expected`.
+        FormatError: The payload is corrupt or has trailing bytes, or the result does not have `expected` bytes.
     """
     content = intact_content(bytes(data), limit) if codec == "gzip" else None
     if content is not None and expected in (None, len(content)):
@@ -107,7 +107,7 @@ def decompress_many(
 
 
 def _gzip_members(payloads: Sequence[bytes]) -> list[bytes | ShardError] | None:
-    """Return the contents if every payload is certainly one complete member, else None."""
+    """Decompress gzip members; return None if a payload may not be exactly one complete member."""
     try:
         contents = list(map(zlib.decompress, payloads, repeat(_WBITS["gzip"])))
     except zlib.error:
@@ -131,7 +131,7 @@ def decompress_stream(
 ) -> Iterator[bytes]:
     """Decompress one payload that arrives in chunks; yield pieces of at most 1 MiB.
 
-    Completeness and checksum are checked at the end of the iterator. Pieces before an error were probably correct.
+    Completeness and checksum are checked after the last piece, so pieces yielded before an error are unverified.
     Arguments and errors are those of `decompress`.
     """
     if (expand := _ENGINES.get(codec)) is None:
@@ -228,7 +228,7 @@ def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _expanded(engine: Any, chunks: Iterator[bytes], sizes: Iterator[int]) -> Iterator[bytes]:
-    """Feed an engine of zlib, which returns unused input, or of LZ4, which keeps it; `sizes` limit its outputs."""
+    """Decompress with a zlib or LZ4 decompressor; `sizes` are the maximum sizes of its outputs, one per call."""
     for chunk in chunks:
         if engine.eof:
             raise _Corrupt(_TRAILING)
@@ -249,7 +249,7 @@ def _expanded(engine: Any, chunks: Iterator[bytes], sizes: Iterator[int]) -> Ite
 
 
 def _checked_magic(chunks: Iterator[bytes], magic: bytes) -> Iterator[bytes]:
-    """Check the magic; skippable and legacy frames are rejected."""
+    """Yield the chunks, after checking the magic; skippable and legacy frames are rejected."""
     head = b""
     for chunk in chunks:
         head += chunk
@@ -278,8 +278,8 @@ def _expand_zstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
 class _ZstdFrame:
     """File object that reads exactly one zstd frame.
 
-    The library reports no error if its input ends early. So the blocks are parsed here (RFC 8878, 3.1.1) to detect a
-    truncated frame and trailing bytes.
+    The library reports no error if its input ends early. So block headers are parsed here (RFC 8878, 3.1.1), to detect
+    a truncated frame and trailing bytes.
     """
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
@@ -333,7 +333,7 @@ class _ZstdFrame:
         return at
 
     def _parse(self) -> Generator[int, bytes, None]:
-        """Yield the size of each header, which is then sent; 0 after the last."""
+        """Yield the size of each header; its bytes are then passed to `send`. Yield 0 after the last header."""
         head = yield 5  # magic and descriptor
         if not head.startswith(ZSTD_MAGIC):
             raise _Corrupt(f"does not begin with {ZSTD_MAGIC.hex(' ')}", BadMagic)
@@ -347,7 +347,7 @@ class _ZstdFrame:
 
 
 def _zstd_block(head: bytes, descriptor: int) -> tuple[bool, int, int, int]:
-    """Return of a zstd block: whether it is the last, its type, its size, and the number of bytes that follow."""
+    """Return (is last, type, size, number of bytes to the next header or the frame end) from a zstd block header."""
     word = int.from_bytes(head, "little")
     last, kind, size = bool(word & 1), word >> 1 & 3, word >> 3
     stored = 1 if kind == 1 else size  # an RLE block stores one byte
@@ -402,7 +402,7 @@ def zstd_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int 
 
 
 def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int | None:
-    """Return the end of the LZ4 frame at `start`; None as in `zstd_end`."""
+    """Return the end of the LZ4 frame at `start`; None if it is invalid, exceeds `stop`, or has over `most` blocks."""
     head = read(start, min(start + 7, stop))
     if len(head) < 7 or head[:4] != LZ4_MAGIC:
         return None
@@ -451,7 +451,7 @@ def deflate_end(read: Read, start: int, stop: int, limit: int, wbits: int = -15,
             charge_expanded(len(piece))
             plain += len(piece)
             if plain > limit:
-                raise FormatError(f"the gzip member exceeds {plural(limit, 'byte')}")
+                raise FormatError(f"the content of the gzip member exceeds the limit of {plural(limit, 'byte')}")
     except _Corrupt as error:
         if not engine.eof:
             fault = "truncated" if error.kind is Truncated else f"damaged: {error}"

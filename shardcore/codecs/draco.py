@@ -1,6 +1,6 @@
-"""Draco fragments of meshes (bitstream 2.2).
+"""Decoding of mesh fragments that are compressed with Draco (bitstream 2.2).
 
-A small fragment can declare any number of triangles, so the header is checked before decoding (sections 2 and 3).
+A small fragment can declare any number of triangles, so its header is checked first (Draco specification, 2 and 3).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ENCODED = 64 << 20
 _DECODED = 12 * 4
 """Maximum decoded size per triangle, in bytes: three vertices and three vertex numbers."""
 _QUANTISATION = struct.Struct("<4fB")
-"""Last bytes of a fragment with an attribute quantised by Draco: lower corner, extent, bits."""
+"""Last bytes of a fragment whose vertices Draco quantised: lower corner (3 floats), extent, number of bits."""
 _FLOAT32 = 9
 _HEAD = 11
 _MESH = 1
@@ -60,7 +60,7 @@ def draco_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], byt
     except (DracoPy.FileTypeException, AttributeError, ValueError, TypeError) as error:
         raise FormatError(f"invalid Draco data: {error}") from error
     if len(triangles) > most or len(vertices) > 3 * most:
-        raise LimitExceeded(f"{len(triangles):,} triangles; the limit is {most:,}")
+        raise LimitExceeded(f"{len(triangles):,} triangles, {len(vertices):,} vertices; limits: {most:,}, {3 * most:,}")
     found: dict[str, Any] = {"vertices": len(vertices), "triangles": len(triangles)}
     if types == [_FLOAT32]:
         found["quantised"] = _QUANTISATION.unpack(data[-_QUANTISATION.size :])
@@ -116,7 +116,7 @@ def decode_fragments(
 
 
 def _fragment(part: bytes, number: int, span: Span, left: int, decoder: TaskRunner) -> Fragment:
-    # Counted before decoding, because a failure may take as long as success.
+    # The output is charged before decoding, because a failure may take as long as a success.
     charge_expanded(12 * check_counts(part, left))
     header, found = decoder("draco", {"triangles": left}, part, limit=_DECODED * max(left, 1), place=span)
     count, faces = int(header["vertices"]), int(header["triangles"])
@@ -130,7 +130,7 @@ def _fragment(part: bytes, number: int, span: Span, left: int, decoder: TaskRunn
 
 
 def check_counts(data: bytes, most: int) -> int:
-    """Check the header of a fragment against a limit of `most` triangles; return the declared number."""
+    """Check the header of a fragment against a limit of `most` triangles; return the declared number of triangles."""
     if len(data) < _HEAD or not data.startswith(MAGIC):
         raise FormatError("not Draco data: it does not begin with DRACO")
     version, kind, method = (data[5], data[6]), data[7], data[8]
@@ -150,7 +150,7 @@ def check_counts(data: bytes, most: int) -> int:
     else:
         raise FormatError(f"Draco method {method} is not supported (supported: 0 sequential, 1 Edgebreaker)")
     if triangles > most or vertices > 3 * most:
-        raise LimitExceeded(f"it declares {triangles:,} triangles and {vertices:,} vertices; the limit is {most:,}")
+        raise LimitExceeded(f"{triangles:,} triangles and {vertices:,} vertices; the limits are {most:,}, {3 * most:,}")
     return triangles
 
 
@@ -181,7 +181,7 @@ class _Reader:
 
 def _skip_metadata(reader: _Reader) -> None:
     attributes = min(reader.number(), _MOST_METADATA)
-    for number in range(attributes + 1):  # the last one is that of the geometry
+    for number in range(attributes + 1):  # the last metadata is that of the geometry; it has no attribute number
         if number < attributes:
             reader.number()
         entries = reader.number()

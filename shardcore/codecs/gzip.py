@@ -1,4 +1,4 @@
-"""Gzip members: written, and decompressed at once. libdeflate is fast for both, and zlib for very small members."""
+"""Compresses and decompresses gzip members in one call with libdeflate; zlib compresses tiny members and streams."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _trailer = struct.Struct("<II")
 
 
 def gzip_member(data: bytes) -> bytes:
-    """Compress up to `AT_ONCE` bytes. Equal bytes give equal members on every processor."""
+    """Compress up to `AT_ONCE` bytes into a gzip member. Equal bytes give equal members on every processor."""
     size = len(data)
     if size >= LEAST:
         import deflate
@@ -43,8 +43,8 @@ def gzip_stream(
 
 
 def intact_content(member: bytes, limit: int) -> bytearray | None:
-    """Return the content of at most `limit` and `AT_ONCE` bytes if `member` is certainly one intact member."""
-    # zlib is for the others: libdeflate neither reports what is wrong and where, nor returns the bytes before it.
+    """Decompress `member`; None if it may not be exactly one intact member, or has over `limit` or `AT_ONCE` bytes."""
+    # Callers then use zlib: libdeflate neither reports what is wrong and where, nor returns the bytes before it.
     if len(member) <= len(HEAD) + _trailer.size or member[3] & _CHECKED_HEADER:
         return None
     trailer = member[-_trailer.size :]
@@ -58,6 +58,6 @@ def intact_content(member: bytes, limit: int) -> bytearray | None:
         content: bytearray = deflate.gzip_decompress(member, size)
     except deflate.DeflateError:
         return None
-    # libdeflate ignores trailing bytes. The trailer is that of this content, and found only at the end: there are none.
+    # libdeflate ignores trailing bytes. There are none if the trailer of this content occurs only at the end.
     fits = len(content) == size and deflate.crc32(content) == check and member.rfind(trailer, len(HEAD), -1) < 0
     return content if fits else None

@@ -25,7 +25,7 @@ MOST_SCANS = 16
 """Maximum number of scans of a JPEG with `MOST_PIXELS` pixels; progressive files have about ten scans."""
 
 MOST_FRAMES = 100_000
-"""Maximum number of frames counted."""
+"""Maximum number of frames (of an animation) or pages that are counted in a file."""
 
 _STEPS = 1 << 18
 """Maximum number of chunks, segments or blocks parsed in a file."""
@@ -40,7 +40,7 @@ _COMPONENTS = {1: "grey", 2: "grey and alpha", 3: "RGB", 4: "CMYK"}
 _JPEG_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _DTYPES = {"L": "|u1", "RGB": "|u1", "RGBA": "|u1", "LA": "|u1", "I;16": "<u2", "I;16L": "<u2", "I": "<i4", "F": "<f4"}
 _DEEP = {"LA;16B": ("RGBA",), "RGB;16B": ("RGB;16B", "RGB;16L"), "RGBA;16B": ("RGBA;16B", "RGBA;16L")}
-"""Raw modes of which Pillow keeps only 8 of 16 bits, with the modes that return the high and the low bytes."""
+"""Raw modes with 16-bit samples, of which Pillow keeps 8 bits, and the raw modes that return all bytes of them."""
 _warnings = threading.Lock()
 
 
@@ -132,7 +132,7 @@ def picture_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], b
             warnings.simplefilter("error")
             with Image.open(io.BytesIO(data), formats=[header["format"].upper()]) as image:
                 if image.width * image.height > header["most"]:
-                    raise LimitExceeded(f"the image has {image.width:,} × {image.height:,} pixels")
+                    raise LimitExceeded(f"{image.width:,} × {image.height:,} pixels; the limit is {header['most']:,}")
                 deep = _DEEP.get(str(image.tile[0][3]), ()) if image.tile and header["form"] == SAMPLES else ()
                 image.load()
                 if deep:

@@ -20,7 +20,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 
 INTEGER_DIGITS = 20
-"""Maximum digits of an integer: those of an unsigned 64-bit integer, which every format fits in."""
+"""Maximum digits of an integer: 20, as in the largest unsigned 64-bit integer; no format has larger ones."""
 FREE_DIGITS = 1000
 """Maximum digits of an integer in user metadata; Python prints up to 4,300."""
 FLOAT_LETTERS = 1000
@@ -62,7 +62,7 @@ class JsonLimits:
 
 USUAL = JsonLimits()
 FREE = JsonLimits(digits=FREE_DIGITS)
-"""Limits for user metadata."""
+"""Limits for user metadata, in which integers may have `FREE_DIGITS` digits."""
 
 
 def parse_json(
@@ -163,7 +163,7 @@ def structure(data: bytes) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8
 
 
 def _outside_strings(data: bytes, marks: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
-    """Yield the offsets and characters of marks outside quotes; `marks` is a table of all byte values."""
+    """Yield offsets and values of the bytes outside quotes for which `marks`, a table of 256 byte values, is True."""
     whole = np.frombuffer(data, np.uint8)
     inside = 0
     for start in range(0, len(whole), _BLOCK):
@@ -207,9 +207,9 @@ _KINDS = {b"{": "object", b"[": "array", b'"': "string", b"t": "boolean", b"f": 
 
 @dataclass(frozen=True, slots=True)
 class JsonValue:
-    """Value at `[start, stop)` in a JSON text; its name `key` begins at `key_start`.
+    """Value at bytes `[start, stop)` of a JSON text; `key` is its name in an object, which begins at `key_start`.
 
-    `kind` is `object`, `array`, `string`, `number`, `boolean` or `null`; `count` the number of members or items.
+    `kind` is `object`, `array`, `string`, `number`, `boolean` or `null`; `count` is the number of members or items.
     """
 
     key: str
@@ -270,7 +270,7 @@ class JsonSpans:
             yield self._value(self.text(key_start, key_stop), *self._stripped(colon + 1, stop), key_start)
 
     def edges(self, value: JsonValue, first: int, last: int) -> NDArray[np.int64]:
-        """Return the offsets, int64, of the brackets and commas around each of the members `[first, last)`."""
+        """Return the offsets (int64) of the brackets or commas before, between and after members `[first, last)`."""
         commas = self._within(self._commas, value.start)[max(first - 1, 0) : last]
         return np.concatenate([[value.start], commas, [value.stop - 1]])[min(first, 1) :][: last - first + 1]
 
@@ -313,7 +313,7 @@ class JsonSpans:
         return JsonValue(key, start, stop, kind, count, start if key_start is None else key_start)
 
     def _within(self, places: dict[int, NDArray[np.int64]], start: int) -> NDArray[np.int64]:
-        """Return those of the places that are directly in the container at `start`."""
+        """Return the offsets in `places` (by level) that are directly in the container at `start`, not deeper."""
         stop, level = self._ends[start]
         found = places.get(level, np.zeros(0, np.int64))
         return found[slice(*np.searchsorted(found, (start, stop)))]

@@ -1,4 +1,4 @@
-"""Processes of `multiprocessing` that import no modules from the current folder."""
+"""Starts `multiprocessing` processes that import no modules from the current folder, which may be hostile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _starting = threading.RLock()
 
 @contextmanager
 def _own_modules() -> Iterator[None]:
-    """Start Python processes with `PYTHONSAFEPATH`, because modules in the current folder may be hostile."""
+    """Context in which processes start with `PYTHONSAFEPATH`, because modules in the current folder may be hostile."""
     with _starting:
         before = os.environ.get("PYTHONSAFEPATH")
         os.environ["PYTHONSAFEPATH"] = "1"
@@ -35,8 +35,6 @@ class _SafeProcess(SpawnProcess):
 
 
 class SafeContext(SpawnContext):
-    """`spawn` context for processes that import no modules from the current folder."""
-
     Process = _SafeProcess
 
     def __init__(self) -> None:
@@ -44,6 +42,6 @@ class SafeContext(SpawnContext):
         if not WINDOWS:
             from multiprocessing import resource_tracker
 
-            # The resource tracker is also a process, which locks would otherwise start.
+            # The resource tracker is also a process. A lock would start it later, without PYTHONSAFEPATH.
             with _own_modules():
                 resource_tracker.ensure_running()

@@ -65,7 +65,7 @@ class ContainerPart:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Defect of a container; `code` does not include the format, `is_error` is False for a warning."""
+    """Defect of a container; `code` is without the format's name, and `is_error` is False for a warning."""
 
     code: str
     message: str
@@ -102,7 +102,7 @@ def _bounded(part: ContainerPart) -> ContainerPart:
     """Mark a part as damaged if its size or end does not fit into int64; files can declare up to 2^64 bytes."""
     if part.size < _MOST and part.stop < _MOST:
         return part
-    error = part.error or f"{short(part.key)} declares {plural(max(part.size, part.stop - part.start), 'byte')}"
+    error = part.error or f"{short(part.key)} is too large: {max(part.size, part.stop - part.start):,} bytes declared"
     return replace(part, start=0, stop=0, size=-1, error=error)
 
 
@@ -139,7 +139,7 @@ class ContainerFile:
 
     Attributes:
         header: Header or trailer fields, by name.
-        first_step: First step of each lookup: title, text, span and reason.
+        first_step: First step of the trace of each lookup: title, text, span and reason.
         faults: Defects found while opening.
         list_title: Name of the list of parts, such as `Central directory`.
     """
@@ -200,7 +200,7 @@ def section_node(section: Section, **more: Any) -> Node:
 def listed_node(
     section: Section, text: str, role: FieldRole, extents: Sequence[tuple[int, int]], node: Callable[[int], Node]
 ) -> Node:
-    """Return the node of a section with many children; `node` creates the child of a row, `extents` has their bytes."""
+    """Return the node of a section with many children; `extents` has the byte range of each, `node` creates one."""
     starts, stops = np.array(extents, np.int64).reshape(-1, 2).T
 
     def describe(first: int, last: int) -> list[Node]:
@@ -301,7 +301,7 @@ class ContainerShard(FileShard):
         return total, checked - without, without
 
     def _check(self, ref: ObjectRef, findings: Findings) -> int:
-        """Read the content of a part; return 1 if the file has no checksum for it, else 0."""
+        """Check a part by reading its content; return 1 if the file has no checksum for it, else 0."""
         try:
             if ref.codec == "none" and "crc32" not in ref.extras:
                 self.file.content_span(ref)

@@ -54,7 +54,7 @@ TRAILER = Record(
 
 HEADER_CRC, EXTRA, NAME, COMMENT = 2, 4, 8, 16
 MOST_HEADER = 1 << 17
-"""Maximum size of a header, including extra field, name and comment, in bytes."""
+"""Maximum size of a gzip member header, including extra field, name and comment, in bytes."""
 
 FEED = 1 << 18
 

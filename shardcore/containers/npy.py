@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PAGE = "NEP 1, A Simple File Format for NumPy Arrays"
 ALL = "all"
-"""Key of the array."""
+"""Key of the array, the only object."""
 
 MOST_HEADER = 1 << 20
 
@@ -77,7 +77,7 @@ class NpyFile(ContainerFile):
         start = self._text_start + size
         place = Span("", PREAMBLE.size, self._text_start)
         if start > min(probe.size, MOST_HEADER):
-            raise Truncated(f"the header has {plural(size, 'byte')}, but the file only {probe.size:,}", span=place)
+            raise Truncated(f"the header has {size:,} bytes (file: {probe.size:,}, limit: {MOST_HEADER:,})", span=place)
         data = probe.head(start)
         self._text = data[self._text_start :]
         self.layout: ArrayLayout = npy_layout(data)
@@ -86,7 +86,7 @@ class NpyFile(ContainerFile):
         stop = start + self.layout.nbytes
         end = min(stop, probe.size)
         if stop > probe.size:
-            needed = f"the array has {plural(self.layout.nbytes, 'byte')}; only {probe.size - start:,} follow"
+            needed = f"the array has {plural(self.layout.nbytes, 'byte')}; only {probe.size - start:,} are in the file"
             self.faults.append(Fault("size", needed, Span("", start, probe.size)))
         elif stop < probe.size:
             self.faults.append(Fault("trailing", "trailing bytes", Span("", stop, probe.size), is_error=False))

@@ -83,7 +83,7 @@ class SafetensorsFile(ContainerFile):
         )
 
     def _entries_of(self, text: bytes) -> list[tuple[str, Any, int, int]]:
-        """Return the entries of the header: name, value, and the byte range `[start, stop)` of both."""
+        """Return the entries of the header: (name, value, start, stop); bytes `[start, stop)` of the file have both."""
         place, text = Span("", LENGTH.size, self.base), text.rstrip(b" ")
         if not isinstance(parse_json(text, "the header", span=place), dict):
             raise FormatError("the header is not a JSON object", span=place)
@@ -115,7 +115,7 @@ class SafetensorsFile(ContainerFile):
         return ContainerPart(name, first, last, last - first, record=record, extras=extras)
 
     def _check_order(self, size: int) -> None:
-        """Record gaps and overlaps between tensors, which the specification forbids."""
+        """Add faults for gaps and overlaps between tensors, which the specification forbids."""
         at = self.base
         for part in sorted((one for one in self.parts if not one.error), key=lambda one: (one.start, one.stop)):
             if part.start != at:

@@ -132,7 +132,7 @@ MOST_DIRECTORY = 256 << 20
 class ZipFile(ContainerFile):
     """zip archive; opening reads the end record and the central directory.
 
-    Without an end record, opening raises `BadMagic`, and the draft has the consecutive members from the start on.
+    Without an end record, opening raises `BadMagic`; the draft then lists the members that are consecutive from byte 0.
     """
 
     title = "zip archive"
@@ -191,7 +191,7 @@ class ZipFile(ContainerFile):
         raise BadMagic("no end record: the archive is truncated, or not a zip archive", span=None)
 
     def _draft(self, probe: PrefetchedSource, context: OpenContext) -> None:
-        """Add members to the draft, as long as each begins at the end of the previous one."""
+        """Add members to the draft, which is shown if opening fails: from byte 0 on, each at the end of the last."""
         at, nodes = 0, list[Node]()
         most = _MOST_FOLLOWED if probe.base.near else _MOST_REMOTE
         while at + LOCAL.size <= probe.size and len(nodes) < most:
@@ -225,7 +225,7 @@ class ZipFile(ContainerFile):
         place = next((one for one in (locator["offset"], at - END64.size) if 0 <= one <= at - END64.size
                       and probe.read(one, one + 4) == b"PK\x06\x06"), None)  # fmt: skip
         if place is None:
-            raise FormatError("the zip64 record is not at its offset", span=Span("", at, at + LOCATOR.size))
+            raise FormatError("no zip64 record at the offset in the locator", span=Span("", at, at + LOCATOR.size))
         self._end64 = END64.read_one(probe.read(place, place + END64.size))
         self.header |= {f"zip64.{name}": value for name, value in self._end64.items() if name != "signature"}
         self._claims += [
@@ -258,7 +258,7 @@ class ZipFile(ContainerFile):
         return found
 
     def _part_of(self, values: tuple[Any, ...], raw: bytes, extra: bytes, at: int, stop: int) -> ContainerPart:
-        """Return a member; its span begins at the local header, which must be read to know the content offset."""
+        """Return a member from its directory entry. `start` is its local header, which has the content offset."""
         size, stored, offset, method = values[_SIZE], values[_STORED], values[_OFFSET], values[_METHOD]
         if extra and ONES32 in (size, stored, offset):
             size, stored, offset = _large(size, stored, offset, extra)
@@ -267,7 +267,7 @@ class ZipFile(ContainerFile):
         record = Span("", self.directory_start + at, self.directory_start + stop)
         error = ""
         if start + LOCAL.size + stored > self.directory_start or start < 0:
-            error = f"{short(name)} is outside the section of the members"
+            error = f"{short(name)} does not fit before the central directory"
         return ContainerPart(name, start, start + stored, size, codec, record, error)
 
     def extras_of(self, row: int) -> dict[str, Any]:
@@ -285,7 +285,7 @@ class ZipFile(ContainerFile):
         return int(min([*starts, self.directory_start]))
 
     def data_starts(self, rows: Sequence[int]) -> list[int]:
-        """Return the content offsets of members, from their local headers; -1 without a local header."""
+        """Return the content offsets of members, computed from their local headers; -1 if a local header is missing."""
         starts = [self.entries[row][0].start for row in rows]
         found = self.source.read_many([(start, start + LOCAL.size) for start in starts])
         places = []
@@ -412,7 +412,7 @@ class ZipFile(ContainerFile):
 _MOST_FOLLOWED = 10_000
 """Maximum number of members shown for an archive without end record."""
 _MOST_REMOTE = 16
-"""Maximum for a remote archive, in which each member costs a request."""
+"""Maximum number of members shown for a remote archive without end record; each member costs a request."""
 
 
 class ZipObjects(PartObjects):

@@ -1,4 +1,4 @@
-"""zstd files: frames with header, blocks and optional checksum; skippable frames may be in between."""
+"""zstd files: frames with header, blocks and optional checksum; skippable frames may be between them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ MOST_BLOCKS = 1 << 16
 """Maximum number of blocks per frame, because a hostile frame may have any number of empty blocks."""
 
 NEAR = 1 << 12
-"""Number of bytes read at a block header."""
+"""Number of bytes read from a block header on, to include the headers of small blocks that follow."""
 
 MOST_NODES = 100_000
 """Maximum number of blocks shown per frame."""
@@ -68,7 +68,7 @@ MOST_NODES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ZstdHeader:
-    """Header of a frame; `fields` after the descriptor: name, start, stop, value. `content_size` is -1 if absent."""
+    """Header of a frame; `fields` after the descriptor as (name, start, stop, value), content size -1 if not stored."""
 
     fields: tuple[tuple[str, int, int, int], ...]
     descriptor: int
@@ -231,7 +231,7 @@ def _block_node(number: int, start: int, stop: int, raw: bytes) -> Node:
 
 
 def _edges(source: Source, header: ZstdHeader) -> Iterator[int]:
-    """Yield the offset of each block, then the end of the frame."""
+    """Yield the offset of each block of a zstd frame, then the end of the frame."""
     at, size = header.stop, source.size
     kept, first = b"", at  # one read covers several small blocks
     for _ in range(MOST_BLOCKS):
@@ -244,7 +244,7 @@ def _edges(source: Source, header: ZstdHeader) -> Iterator[int]:
         value = int.from_bytes(kept[at - first : at - first + BLOCK.size], "little")
         kind, length = value >> 1 & 3, value >> 3
         if kind == 3 or length > LARGEST_BLOCK:
-            raise FormatError("a block of the zstd frame is invalid", span=Span("", at, at + BLOCK.size))
+            raise FormatError(f"invalid zstd block: type {kind}, {length:,} bytes", span=Span("", at, at + BLOCK.size))
         at += BLOCK.size + (1 if kind == 1 else length)
         if value & 1:
             yield at + header.checksum_size

@@ -1,4 +1,4 @@
-"""Drawings, charts, lessons, the comparison of formats, and the effect of changed bytes."""
+"""Drawings, charts, lessons, the comparison of formats, and the impact of changed bytes on a shard."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Scene = TypeVar("Scene")
 
 
 class SceneSketch(Generic[Scene]):
-    """A drawing of a format. Its scene reads the file, at the first drawing."""
+    """Base of the drawings of a format. `scene` reads the data to draw from the file, at the first drawing."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -51,13 +51,13 @@ def text_line(name: str, label: str, value: str, doc: str, follows: str) -> Cont
 
 
 def last_fact(trace: Trace | None, kind: type[Fact]) -> Fact | None:
-    """Return the last result of a lookup of a type; None for a lookup without one."""
+    """Return the last result of class `kind` in the steps of a lookup; None if there is none, or no lookup."""
     steps = trace.steps if trace is not None else ()
     return next((fact for _, fact in (step.fact for step in reversed(steps)) if isinstance(fact, kind)), None)
 
 
 def item_of(text: str, span: Span, tone: Tone, doc: str, name: str = "", *, here: bool = False) -> Item:
-    """Return an item of a ruler in bytes, drawn at its bytes."""
+    """Return an item of a ruler in bytes that is drawn over the bytes `span`."""
     return Item(text, (span,), span.start, span.size, tone, doc, name, here)
 
 
@@ -68,10 +68,10 @@ def drawings_of_nodes(shard: Shard) -> tuple[Sketch, ...]:
 
 @cache
 def part_of(name: str) -> ModuleType | None:
-    """Return what teaches a format, `shardcore.teaching.<name>`; None for a format without such a part.
+    """Return the module with the drawings of a format, `shardcore.teaching.<name>`; None for a format without one.
 
-    It has `sketches(shard, trace)`, `shares(file)` and `step_figures(fact, title)`, the figures of a step or its
-    drawing; it may have `loads(file)` and, for folders, `folder_sketches(data_set, trace)`: None for those of the
-    shard of the lookup.
+    It has `sketches(shard, trace)` (drawings), `shares(file)` (bytes per purpose) and `step_figures(fact, title)`: the
+    figures of a lookup step, or a complete drawing. It may have `loads(file)` (distributions) and, for folders,
+    `folder_sketches(data_set, trace)`, which returns None if the drawings of the shard of the lookup are to be shown.
     """
     return import_module(f"{__name__}.{name}") if find_spec(f"{__name__}.{name}") is not None else None

@@ -35,7 +35,7 @@ _Same = tuple[str, str, int, int]
 class FindingBaseline:
     """Findings of a file before a change, to distinguish new findings from known ones.
 
-    Removing bytes moves later bytes, so spans are compared after a move by `PatchedSource.now`.
+    Removing bytes moves later bytes, so spans of old findings are converted to their offsets after the change.
     """
 
     def __init__(self, findings: Iterable[Finding], source: Source | None) -> None:
@@ -43,7 +43,7 @@ class FindingBaseline:
         self._known = Counter(_same(one, self.place(one.span)) for one in findings)
 
     def place(self, span: Span | None) -> Span | None:
-        """Return the span of the same bytes after the change."""
+        """Convert a span before the change to the span of the same bytes after it."""
         moved = self._moved
         if span is None or moved is None:
             return span
@@ -56,7 +56,7 @@ class FindingBaseline:
         return Span(str(SourceName("", (moved.now(*first), *inner))), span.start, span.stop)
 
     def fresh(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        """Return the findings that were not reported before, and record them for the next depth."""
+        """Return the findings that were not reported before; at the next depth, they are no longer new."""
         left = self._known.copy()
         new: list[Finding] = []
         seen: Counter[_Same] = Counter()
@@ -90,10 +90,10 @@ MOST_OBJECTS = 3000
 """Maximum number of objects compared; more are sampled evenly."""
 
 MOST_BYTES = 256 << 20
-"""Maximum number of uncompressed bytes read, before and after a change."""
+"""Maximum number of uncompressed bytes read before a change; after it, twice as many."""
 
 MOST_TOUCHED = 100
-"""Number of changed locations whose objects are always compared."""
+"""Maximum number of changed locations whose objects are compared even if they are not in the sample."""
 
 MOST_LISTED = 100_000
 """Maximum number of rows whose keys are listed; more are sampled evenly."""
@@ -298,7 +298,7 @@ def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
 def _read_objects(
     shard: Shard, keys: Iterable[str], most: int, progress: Callable[[int], None] = lambda done: None
 ) -> Iterator[tuple[str, Served | None]]:
-    """Read objects by key, up to `most` bytes; None for those that exceed the rest of them."""
+    """Read objects by key, up to `most` bytes in total; yield None for an object that exceeds the remaining bytes."""
     for number, key in enumerate(keys):
         progress(number)
         one, size = _read_object(shard, key, most)
@@ -307,7 +307,7 @@ def _read_objects(
 
 
 def _read_object(shard: Shard, key: str, most: int) -> tuple[Served | None, int]:
-    """Return what a lookup returns, or None if it has more than `most` bytes, and the number of bytes read."""
+    """Look up and read an object; return the result, None if over `most` bytes, and the number of bytes read."""
     if shard.damage is not None and not shard.objects.counted:
         return Served("", -1, str(shard.damage)), 0
     try:

@@ -27,7 +27,7 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chart:
-    """Bins between `edges`; with `of_sizes` these are sizes in bytes, in powers of two, of which 0 is separate."""
+    """Chart with a value per bin between `edges`; with `of_sizes`, edges are bytes on an axis of powers of two."""
 
     name: str
     title: str
@@ -162,7 +162,7 @@ def size_edges(least: int, largest: int, count: int) -> I64:
 
 
 def load_chart(load: Load, most: int = MOST_BINS) -> Chart:
-    """Return a chart of at most `most` bins, each the mean of neighbouring slots or buckets, which are its edges."""
+    """Return a chart of the load per slot or bucket; if there are more than `most`, each bin is a mean of several."""
     each = -(-load.places // most) if load.places else 1
     bounds = np.minimum(np.arange(0, load.places + each, each, dtype=np.int64), load.places)
     bounds = bounds[: -(-load.places // each) + 1] if load.places else np.zeros(1, np.int64)
@@ -193,7 +193,7 @@ def load_sentence(load: Load) -> str:
 
 
 def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
-    """Return the number of slots or buckets per load, with the binomial distribution; None without a hash."""
+    """Return the number of slots or buckets per load, beside random placement; None if no hash distributes the keys."""
     if not load.by_chance or load.places < 2:
         return None
     largest = int(load.counts.max())

@@ -1,4 +1,4 @@
-"""Measuring one format: objects are packed in memory by its writer, without compression, and looked up cold."""
+"""Measures a format for *Compare formats*: packs objects in memory, uncompressed, and looks some up without cache."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SIZES = {
 
 
 def built_in() -> tuple[ComparedObject, ...]:
-    """Return ten objects. Nothing is compressed, so only sizes matter: the bytes are random, always the same."""
+    """Return ten objects of random bytes, always the same. They are packed uncompressed, so only their sizes matter."""
     # NumPy guarantees that the numbers of this generator never change.
     return tuple(
         ComparedObject(name, np.random.RandomState(seed).bytes(size))
@@ -79,7 +79,7 @@ class SectionShare:
 
 @dataclass(frozen=True, slots=True)
 class LookupTrip:
-    """Round trip of a lookup: ranges that are requested together."""
+    """Round trip of a lookup: byte ranges requested at the same time; `opening` is True if they open the file."""
 
     opening: bool
     ranges: tuple[Span, ...]
@@ -209,7 +209,7 @@ def overhead_text(row: FormatRow) -> str:
 
 
 def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Options) -> PackedFormat:
-    """Pack with the writer of the format; if keys are computed from the content, equal contents are stored once."""
+    """Pack objects with the writer of a format; if keys are computed from contents, equal ones are stored once."""
     writes = writes_of(found)
     taken, notes = list(objects), []
     if writes.keys is KeyRule.CONTENT:
@@ -217,7 +217,7 @@ def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Op
         taken = [one for one in objects if known[one.data] is one]
         if more := len(objects) - len(taken):
             notes.append(f"{plural(more, 'object')} with equal content: stored once")
-    # Formats whose files are recognised by a number in the name are read with a larger first range.
+    # The first read of a file is larger if its name matches `head_names`; the name 0 with the suffix does.
     stem = "0" if found.head_names else "objects"
     name = "" if writes.single or not writes.file else f"{stem}{''.join(found.suffixes[:1])}"
     output = MemoryOutput(name, folder=not name)
@@ -229,7 +229,7 @@ def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Op
         plan = writer.plan()
     notes += writer.notes
     if writer.opening:
-        notes.append(f"looked up with known {', '.join(writer.opening)}; reading that first takes one more request")
+        notes.append(f"looked up with known {', '.join(writer.opening)}; otherwise, a lookup takes one more request")
     return PackedFormat(found, name, output.files, plan, tuple(keys), tuple(taken), dict(writer.opening), tuple(notes))
 
 

@@ -1,4 +1,4 @@
-"""Drawings of any node of the tree: a record and what its fields point to, a number from its bytes, bits."""
+"""Drawings of any node of the tree: *Record* (fields and targets of offsets), *Number* (sum of its bytes), *Binary*."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _ROWS = 13
 _CELLS = 52
-"""Most items of a table."""
+"""Maximum number of cells of a table."""
 _FIELDS = 3
-"""Most columns of a table of records, beside their names."""
+"""Maximum number of columns with fields in a table of records."""
 _ARROWS = 6
 _WORD = 8
 _NONE = "–"
@@ -42,7 +42,7 @@ class _NodeSketch(SceneSketch[LessonScene]):
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        doc = "A node of the structure: its names from the top, separated by `/`."
+        doc = "Path of a node in the structure: names from the root on, separated by `/`."
         return text_line("node", "Node", "", doc, "node"), *self.more
 
     def _node(self, path: str) -> tuple[Node, ...]:
@@ -53,10 +53,10 @@ class _NodeSketch(SceneSketch[LessonScene]):
 
 
 class RecordSketch(_NodeSketch):
-    """The fields of a record, or the rows of a table, above the file. Arrows lead to what offsets point to."""
+    """The fields of a record, or the rows of a table, above a ruler of the file. Arrows lead to targets of offsets."""
 
     name, title = "record", "Record"
-    more = (switch("table", "Table", False, "Draw the table that has the record as a row."),)
+    more = (switch("table", "Table", False, "Draw the table in which the record is a row."),)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         now = self.chosen(values)
@@ -83,7 +83,7 @@ class RecordSketch(_NodeSketch):
         return Drawing(_title(record), (table, *ruler), links, more=count - len(rows), legend=_HERE)
 
     def _file(self, here: Span, points: dict[str, Span], room: int) -> tuple[tuple[Ruler, ...], dict[str, str]]:
-        """Return the ruler of the file, and for each start of an arrow the item at its end."""
+        """Return the ruler of the file (none without sections), and for the start item of each arrow the end item."""
         points = {name: target for name, target in points.items() if target.source == here.source}
         sections = sections_near(self._scene.shard.sections_of(here.source), [here, *points.values()])
         if not sections:
@@ -109,7 +109,7 @@ def _parts(node: Node) -> Sequence[Node]:
 
 
 def _is_table(record: Node) -> bool:
-    """True if the children are rows of one kind; the sections of a file and the fields of a record differ."""
+    """Return True if the children have equal fields, as rows of a table do, unlike sections or fields of a record."""
     first = [[part.name for part in _parts(child)] for child in record.children[:2]]
     return first[:1] == first[-1:] != [[]] and (len(first) > 1 or isinstance(record.children, Children))
 
@@ -120,12 +120,12 @@ def _number_of(kids: Sequence[Node], row: Node) -> int:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Return names of items, with a number where a damaged or odd file has a name twice."""
+    """Return unique names of items: a name that occurs twice, as in a damaged file, gets its index in brackets."""
     return [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names)]
 
 
 def _table(record: Node, rows: Sequence[Node], here: int, *, of_rows: bool) -> tuple[Table, dict[str, Node]]:
-    """Return rows or fields, and nodes by the items that arrows start from: all fields, or those of the row `here`."""
+    """Return the table, and by item name the nodes where arrows may start: all fields, or fields of the row `here`."""
     names = [part.name for part in _parts(rows[0])[:_FIELDS]] if of_rows and rows else []
     headings = ("byte", "name", *(names or ["value"]))
     lines: list[tuple[Item, ...]] = []
@@ -144,13 +144,13 @@ def _table(record: Node, rows: Sequence[Node], here: int, *, of_rows: bool) -> t
     if of_rows:
         return Table(f"{visible(record.name)}: {plural(len(record.children), 'row')}", headings, tuple(lines)), starts
     if not record.span.size:
-        # Of a data set: each file has bytes of its own.
+        # A data set has no offsets, because each of its files has its own bytes.
         return Table(_title(record), headings[1:], tuple(line[1:] for line in lines)), starts
     return Table(f"{_title(record)}, {plural(record.span.size, 'byte')}", headings, tuple(lines)), starts
 
 
 def _title(record: Node) -> str:
-    """Return the name of a node; of a data set, without its folder."""
+    """Return the name of a node; for a data set, without its folder."""
     return visible(record.name if record.span.size else record.name.rpartition("/")[2])
 
 
@@ -168,7 +168,7 @@ def _item(node: Node, text: str, name: str, *, tone: Tone = Tone.PLAIN, here: bo
 
 
 class NumberSketch(_NodeSketch):
-    """The bytes of a number as the file has them, in the order of their weight, and the sum."""
+    """The bytes of a number in file order, the same bytes with the highest first, and the sum that is the number."""
 
     name, title = "number", "Number"
 

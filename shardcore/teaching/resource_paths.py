@@ -1,4 +1,4 @@
-"""Locating icons, samples, lessons and pages: in the package of a wheel, or at the top of a checkout."""
+"""Finds files that come with the program (icons, samples, lessons, pages): in the installed package or a checkout."""
 
 from __future__ import annotations
 

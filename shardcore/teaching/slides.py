@@ -1,7 +1,7 @@
 """Slides of a lecture: a drawing, the bytes that it describes, and one sentence at a time.
 
-A slide is a step of a lesson, a step of a lookup, or a section of a file. Its beats are the sentences, the stages of
-the drawing, and a question and its answer, which are two beats.
+A slide is a step of a lesson, a step of a lookup, or a section of a file. It is shown in beats: one for each sentence,
+each stage of the drawing, each question and each answer.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def lesson_slide(stage: LessonStage) -> Slide:
     stages = _stages(drawing)
     beats = [Beat(text, stage=0 if stages else None) for text in sentences(stage.text)]
     asked = _question(stage, stage.question) if stage.question is not None else []
-    # The walk would show the answer.
+    # The stages of the drawing would show the answer, so they follow the question.
     beats += [*asked[:1], *stages, *asked[1:]]
     return Slide(stage.step.title, tuple(beats) or (Beat(stage.missing or stage.step.title),), drawing, spans)
 
@@ -96,7 +96,7 @@ def _step_slide(step: Step) -> Slide:
     drawing = _plain(step.drawing)
     told, why = ([Beat(_marked(one)) for one in sentences(text)] for text in (step.text, step.why))
     stages = _stages(drawing)
-    # The text of the walk would show the result.
+    # The text would show the result, so it follows the stages of the drawing.
     beats = [*(replace(beat, stage=0) for beat in why), *stages, *told] if stages else told + why
     return Slide(step.title, tuple(beats) or (Beat(step.title),), drawing, step.inputs if step.computed else step.spans)
 

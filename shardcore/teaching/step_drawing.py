@@ -30,7 +30,7 @@ _WORD = 8
 _LETTERS = 72
 _COLUMNS = 3
 _NARROW = 12
-"""A span with parts gets its own ruler if it is smaller than this fraction (1/n) of the file."""
+"""A span with named parts gets its own ruler if it is smaller than the file size divided by this number."""
 
 ROLE_TONES = {
     FieldRole.OFFSET: Tone.POINTER,

@@ -1,8 +1,8 @@
 """Content-defined chunking of Xet by a gear rolling hash, in C (`native.c`) or for whole blocks at once in NumPy.
 
 `h = (h << 1) + TABLE[byte]` modulo 2^64. A chunk ends after a byte if the top 16 bits of `h` are 0 and the chunk has
-at least 8 KiB; at 128 KiB; and at the end of the file. `h` depends only on the last 64 bytes, and no cut is allowed
-before 8 KiB, so earlier cuts do not matter and blocks can be hashed independently.
+at least 8 KiB. A chunk also ends at 128 KiB, and at the end of the file. `h` depends only on the last 64 bytes, and a
+chunk is longer, so the start of the chunk does not change `h`, and blocks can be hashed independently.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WINDOW = 64
 
 _BLOCK = 32 * 1024  # bytes hashed at once in short data, so that their 64-bit values fit in the CPU cache
 _LANES = 4096  # parallel lanes
-_STRIPE, _STRIPES = 32, 33  # bytes per lane compared at once, and how often; odd, because of cache associativity
+_STRIPE, _STRIPES = 32, 33  # bytes per lane in a stripe, and stripes at once; odd, because of cache associativity
 _WORD = 8  # bytes per lane loaded at once
 _LEGAL = np.uint64(1 << 48)  # the top 16 bits of smaller values are 0
 PIECE = _LANES * _STRIPE * _STRIPES + MAX_CHUNK if native is None else 1 << 20
@@ -165,7 +165,7 @@ def cut_ends(data: bytes | memoryview) -> list[int]:
 
 
 def _complete(data: bytes | bytearray | memoryview, seen: int) -> list[int]:
-    """Return the ends of all chunks but an unfinished last one; the first `seen` bytes contain no valid cut."""
+    """Return the ends of all complete chunks, without an unfinished last one; the first `seen` bytes contain no end."""
     if native is None:
         lead = max(seen - WINDOW, 0)
         found = candidates(np.frombuffer(data, dtype=np.uint8)[lead:], seen - lead) + lead
@@ -190,7 +190,7 @@ def _cuts(ends: list[int], size: int) -> Iterator[int]:
 
 
 def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[memoryview]:
-    """Yield the chunks of a file that is given in pieces of any size; buffers some megabytes."""
+    """Yield the chunks of a file that arrives in pieces of any size; buffers some megabytes."""
     rest = memoryview(b"")
     for piece in _joined(pieces):
         start = 0
@@ -215,7 +215,7 @@ def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[memoryv
 
 
 def _joined(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[memoryview]:
-    """Yield the pieces, small ones joined to `PIECE` bytes or more."""
+    """Join small pieces, and yield pieces of at least `PIECE` bytes; the last may be smaller."""
     held, size = list[bytes](), 0
     for piece in pieces:
         held.append(bytes(piece))

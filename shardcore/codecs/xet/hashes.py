@@ -36,7 +36,7 @@ NODE_KEY = bytes.fromhex("017ec5c7a5472996fd946666b48a02e65ddd536f37c76dd2f86352
 """BLAKE3 key of the inner nodes of a hash tree."""
 
 MIN_GROUP, MAX_GROUP, CUT_MODULUS = 3, 9, 4
-"""Minimum and maximum number of items in a group, which ends after a hash whose last word is 0 modulo 4."""
+"""Groups of a hash tree: minimum and maximum number of items; a group ends after a hash whose last word is 0 mod 4."""
 
 _TEXT = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -186,7 +186,7 @@ def _texts(hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[
     """Return the text of each group: a line `hash : size` per item, with a decimal size."""
     count, largest = len(hashes), int(sizes.max())
     digits = len(str(largest))
-    # Line ends include leading zeros, which the hash of the same line then overwrites.
+    # Sizes are written with leading zeros, which ` : ` and the hash of the same line then overwrite.
     tails = np.empty((count, 1 + digits), dtype=np.uint8)
     tails[:, digits] = ord("\n")
     left = sizes.astype(np.uint32) if largest < 1 << 32 else sizes

@@ -38,29 +38,29 @@ COMPRESSIONS: dict[str, tuple[Scheme, ...]] = {
     "lz4": (Scheme.LZ4,),
     "bg4": (Scheme.BG4_LZ4,),
 }
-"""Schemes tried for each option value; the smallest result is used."""
+"""Schemes tried for each value of the option `compression`; the smallest result is used."""
 
 BATCH = 1 << 20
-"""Uncompressed bytes of chunks that are compressed by one call of a worker thread, and written at once."""
+"""Minimum uncompressed bytes of a batch of chunks, which is compressed in one call of a worker thread and one write."""
 
 MOST_WAITING = 8
 """Maximum number of batches compressed ahead of writing."""
 
 Stored = tuple[list[Scheme], list[int], bytes]
-"""Schemes of some chunks, sizes of their records, and the records."""
+"""Compressed batch of chunks: scheme of each, size of each record in bytes, and the records, concatenated."""
 
 USUAL_CHUNK = 64 * 1024
 """Expected bytes per chunk, for estimates."""
 
 
 class XorbSink(Protocol):
-    """Protocol of the target of a xorb: a file, or a plan that only counts bytes."""
+    """Protocol of the output to which a xorb is written: a file, or a plan that only counts bytes."""
 
     def write(self, data: bytes) -> None:
         """Append the bytes of a record or of the info block."""
 
     def skip(self, size: int) -> None:
-        """Count bytes without content, for a plan."""
+        """Count `size` bytes that are planned but not written."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +137,7 @@ class XorbPacker:
         return len(self) - 1
 
     def settle(self) -> None:
-        """Write all added chunks."""
+        """Compress and write all chunks added so far."""
         self._compress()
         self._write(0)
 
@@ -149,7 +149,7 @@ class XorbPacker:
             self._waiting.append(self._workers.submit(stored_chunks, self._schemes, batch))
 
     def _write(self, most: int) -> None:
-        """Write compressed chunks until at most `most` batches are waiting."""
+        """Write compressed batches until at most `most` of them are waiting to be written."""
         while len(self._waiting) > most:
             first = self._waiting.popleft()
             schemes, sizes, records = first.result() if isinstance(first, Future) else first
@@ -181,7 +181,7 @@ class XorbPacker:
 
 
 def stored_chunks(schemes: tuple[Scheme, ...], chunks: list[bytes | memoryview]) -> Stored:
-    # If equal, a chunk is stored uncompressed, or with the first scheme.
+    # Of results of equal size, the first is used: the uncompressed chunk, then the first scheme.
     tried = ([(Scheme.NONE, chunk), *(write_chunk(scheme, chunk) for scheme in schemes)] for chunk in chunks)
     stored = [min(ways, key=lambda one: len(one[1])) for ways in tried]
     used, contents = [scheme for scheme, _ in stored], [content for _, content in stored]

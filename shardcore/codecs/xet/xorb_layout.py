@@ -40,7 +40,7 @@ MAX_STORED = 262_144
 
 
 CHUNKS = "chunks"
-"""Name of a section."""
+"""Name of the section of chunk records."""
 
 INFO_BLOCK = "info block"
 
@@ -264,7 +264,7 @@ def chunk_fault(scheme: int, stored: int, unpacked: int) -> str:
 
 
 def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
-    """Return the error in a chunk header, or "" if it is valid; sizes of -1 are not compared."""
+    """Return the error in a chunk header, or "". `stored` and `size` (uncompressed) are expected sizes; -1: unknown."""
     packed, unpacked = read_u24(header["compressed_size"]), read_u24(header["uncompressed_size"])
     if header["version"] != 0:
         return f"chunk record version {header['version']} is not supported (supported: 0)"
@@ -280,7 +280,7 @@ def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
 def header_faults(
     rows: NDArray[Any], ends: NDArray[np.int64], unpacked_ends: NDArray[np.int64] | None
 ) -> NDArray[np.bool_]:
-    """Return a mask of the headers that `header_fault` would report."""
+    """Return a mask of the chunk headers with an error, as in `header_fault`; all are checked at once."""
     packed, unpacked = u24_column(rows["compressed_size"]), u24_column(rows["uncompressed_size"])
     wrong: NDArray[np.bool_] = (rows["version"] != 0) | (rows["compression_type"] > max(Scheme))
     wrong |= (unpacked > MAX_UNPACKED) | (packed > MAX_STORED) | (packed != np.diff(ends, prepend=0) - HEADER_SIZE)
@@ -344,7 +344,7 @@ def info_parts(version: int, count: int) -> tuple[InfoPart, ...]:
 
 
 def _distances(count: int) -> dict[str, int]:
-    """Return the distances in the trailer of an info block of version 1."""
+    """Return the trailer fields of an info block (version 1): distances of its lists from its end, in bytes."""
     boundaries = BOUNDARIES_HEADER.size + count * (STORED_END.size + UNPACKED_END.size) + TRAILER.size
     hashes = HASHES_HEADER.size + count * CHUNK_HASH.size
     return {
@@ -355,7 +355,7 @@ def _distances(count: int) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class XorbInfo:
-    """Fields of the info block.
+    """Contents of the info block of a xorb.
 
     Attributes:
         hashes: Chunk hashes, shape `(n, 32)`.
@@ -376,7 +376,7 @@ class XorbInfo:
 
 
 def read_info(data: bytes, start: int) -> XorbInfo:
-    """Parse the info block at offset `start`, the end of the chunk records; `data` ends before the length after it.
+    """Parse the info block `data`, without the length after it; `start` is its offset, the end of the chunk records.
 
     Raises `FormatError` if the ident is missing, counts or distances are wrong, or ends do not ascend to `start`.
     """
@@ -412,7 +412,7 @@ def read_info(data: bytes, start: int) -> XorbInfo:
             f"according to the unpacked ends, a chunk has more than {MAX_UNPACKED:,} uncompressed bytes", span=place
         )
     if unpacked is not None and (np.diff(unpacked, prepend=0) < 0).any():
-        raise FormatError("the unpacked ends must ascend", span=place)
+        raise FormatError("the unpacked ends do not ascend", span=place)
     return XorbInfo(version, header["cas_hash"], lists["chunk hashes"], ends, unpacked, values["_buffer"])
 
 

@@ -2,8 +2,8 @@
 
 A key is hashed to three numbers. They select a bucket, and the *displacement* of the bucket moves the key to a slot
 that no other key of the shard has. `build` finds the displacements for a set of keys: the largest buckets come first,
-and each takes the first displacement that moves all its keys to free slots. Many are tried at once, with the same
-result as a plain loop: for equal keys and seed, the bytes equal those of the C library.
+and each takes the first displacement that moves all its keys to free slots. Many displacements are tried at once, with
+the same result as one after the other: for equal keys and seed, the bytes equal those of the C library.
 
 Symbols: *m* keys, *n* slots, *B* buckets; *g* the bucket, *f* the first slot and *h* the step of a key; a *probe* is a
 displacement that is tried. Sections such as §3 are those of `docs/formats/swh.md`.
@@ -31,10 +31,9 @@ Progress = Callable[[int, int], object]
 Triple = tuple[int, int, int]
 
 KEY_SIZE = 32
-"""Bytes of a key."""
 
 STATE_START = 0x9E3779B9
-"""Initial value of the first two state numbers; the third is the seed."""
+"""Initial value of the first two state numbers of the key hash; the third is the seed."""
 
 _MASK = 0xFFFFFFFF
 _WORDS = struct.Struct("<8I")
@@ -133,7 +132,7 @@ def _mix_integers(a: int, b: int, c: int) -> Triple:
 
 
 def place(a: U32, b: U32, c: U32, buckets: int, slots: int) -> tuple[I64, I64, I64]:
-    """Return bucket g, first slot f and step h of many hashes a, b, c (§3, Search), for B buckets and n slots."""
+    """Return bucket g, first slot f and step h of keys with hashes a, b, c, for B buckets and n slots (§3, Search)."""
     g = a % np.uint32(buckets)
     f = b % np.uint32(slots)
     h = c % np.uint32(slots - 1)
@@ -188,7 +187,6 @@ FIRST_SEED = 1
 """Default first seed; fixed, so that equal keys give equal bytes."""
 
 MAX_SEEDS = 100
-"""Maximum number of seeds tried."""
 
 KEYS_PER_BUCKET = 4
 LOAD = 0.99
@@ -197,8 +195,8 @@ MAX_PROBES = 1 << 20
 _LOW = np.uint64(0xFFFFFFFF)
 _WITNESSES = (2, 7, 61)  # sufficient below 2**32
 _BUDGET = 400_000  # slots examined per step: larger steps do not fit in the cache, smaller ones need more calls
-_MOST_PROBES = 4096  # in one step
-_COMPARED = 8  # most rows that are compared in pairs; more are sorted
+_MOST_PROBES = 4096  # maximum number of probes in one step
+_COMPARED = 8  # maximum number of rows that are compared in pairs; more rows are sorted
 
 
 class _Inseparable(Exception):
@@ -206,7 +204,7 @@ class _Inseparable(Exception):
 
 
 def table_sizes(keys: int) -> tuple[int, int]:
-    """Return B and n for a number of keys (§4); 1 and 11 for no keys (§5)."""
+    """Return the numbers of buckets (B) and slots (n) for a number of keys (§4); 1 and 11 for no keys (§5)."""
     slots = int(keys / LOAD) + 1
     slots += 1 - slots % 2
     while not _passes_for_prime(slots):
@@ -219,7 +217,7 @@ def table_sizes(keys: int) -> tuple[int, int]:
 def _passes_for_prime(number: int) -> bool:
     """Return the result of the reference's primality test (Miller-Rabin) for an odd number.
 
-    It rejects four primes: 3, 5 and 7, so that the smallest table has 11 slots, and 61, so that 58 or 59 keys get 67.
+    It rejects four primes: 3, 5, 7 (the smallest table has 11 slots) and 61 (58 or 59 keys get 67 slots).
     """
     if number < 11 or any(number % prime == 0 for prime in (3, 5, 7)):
         return False
@@ -255,9 +253,9 @@ def find_duplicates(keys: U8) -> list[tuple[int, int]]:
 def build(keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, progress: Progress | None = None) -> Function:
     """Build the function for a set of keys, shape `(m, 32)`, all different (§4); m may be 0.
 
-    Equal keys in any order and equal seeds give the same function as the reference library. As there, displacements of
-    a failed seed remain in buckets that the next seed leaves empty. `seeds` are tried in order, or from one seed up;
-    `progress` receives (keys placed, keys) before every step, and may raise.
+    For equal keys in any order and equal seeds, the function equals that of the reference library. As in the library,
+    buckets that are empty with the final seed retain displacements of a failed one. `seeds` are the seeds to try, or
+    the first of consecutive seeds; `progress` receives (keys placed, keys) before every step, and may raise to stop.
     """
     total = len(keys)
     buckets, slots = table_sizes(total)
@@ -280,9 +278,9 @@ class _BucketGroup:
     """Unplaced buckets of one size, in the order in which they are placed.
 
     Attributes:
-        buckets: Their numbers, shape `(k,)`, ascending.
-        starts: f of their keys, shape `(size, k)`.
-        steps: h of their keys, shape `(size, k)`.
+        buckets: Numbers of the buckets, shape `(k,)`, ascending.
+        starts: First slots f of the keys in each bucket, shape `(size, k)`.
+        steps: Steps h of the keys in each bucket, shape `(size, k)`.
     """
 
     buckets: I64
@@ -366,10 +364,10 @@ def _probes_at_once(group: _BucketGroup, free: Flags) -> int:
 
 
 def _fitting_pairs(group: _BucketGroup, free: Flags, turns: int, within: int, count: int) -> tuple[I64, I64, I64]:
-    """Return the (probe, bucket) pairs of a step whose slots are free and distinct, sorted by probe, then bucket.
+    """Return the (probe, bucket) pairs that give all keys of the bucket free, distinct slots; sorted by both.
 
-    The step has `count` probes; the first is `turns` · n + `within`. Per pair: the probe relative to the first, the row
-    of the bucket, and the slots, shape `(size, pairs)`.
+    `count` probes are tried, from probe `turns` · n + `within` on. The three arrays have one entry per pair: the probe
+    minus the first probe, the row of the bucket in `group`, and the slots of its keys, shape `(size, pairs)`.
     """
     slots, k = len(free), len(group.buckets)
     now = _modulo(group.steps[0] * within + (group.starts[0] + turns), slots)
@@ -388,7 +386,7 @@ def _fitting_pairs(group: _BucketGroup, free: Flags, turns: int, within: int, co
 
 
 def _arithmetic_rows(first: I64, step: I64, count: int, slots: int) -> I64:
-    """Return rows `(first + t * step) mod slots`, shape `(count, k)`, by doubling instead of division."""
+    """Return `(first + t * step) mod slots` for t below `count`, shape `(count, k)`, without dividing all of them."""
     table = np.empty((count, len(first)), np.int64)
     table[0] = first
     done = 1
@@ -402,17 +400,17 @@ def _arithmetic_rows(first: I64, step: I64, count: int, slots: int) -> I64:
 
 
 def _modulo(numbers: I64, slots: int) -> I64:
-    """Reduce the numbers in place; faster than `%`, because NumPy optimises `//` by a scalar but not `%`."""
+    """Reduce numbers modulo `slots`, in place; faster than `%`: NumPy optimises `//` by a scalar, but not `%`."""
     numbers -= (numbers // slots) * slots
     return numbers
 
 
 def _take_first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -> I64:
-    """Let each pair in turn take its slots, if all are still free, and return those that did; unordered.
+    """Place buckets by (probe, bucket) pairs, earlier pairs first; return the indices of the pairs used, unordered.
 
-    A pair that is first to claim its bucket and all its slots is placed; other pairs with one of these are dropped. The
-    rest is decided the same way, in a few rounds. `where` has the slots of each pair, shape `(size, p)`, `rows` its
-    bucket; `claims` is scratch memory, one number per slot.
+    In each round, a pair that is the first one with its bucket and with each of its slots is used. Pairs that need the
+    bucket or a slot of a used pair are dropped; the next round decides the rest. `where` has the slots of each pair,
+    shape `(size, p)`, `rows` the row of its bucket; `claims` is scratch memory, one number per slot.
     """
     open_rows, row_claims = np.ones(buckets, np.bool_), np.empty(buckets, np.int64)
     undecided = np.arange(len(rows))

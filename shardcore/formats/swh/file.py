@@ -31,20 +31,20 @@ I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
 
 WINDOW = 1 << 22
-"""Bytes of the index per read."""
+"""Maximum number of bytes of the index per read."""
 
 LENGTHS_AT_ONCE = 4096
 """Maximum number of length fields read together."""
 
 _OFFSETS_AT_ONCE = 1 << 20
-"""Offsets compared at a time, to limit memory."""
+"""Number of offsets compared at a time, to limit memory."""
 
 
 class SwhFile:
     """One Read Shard; thread-safe.
 
-    `window` has the hash function section or its beginning; if that is damaged, `hash_layout` is None and `damage` is
-    the error. `last_slots` are the bytes of the last index slots, read at opening in the same request.
+    `window` has the first bytes of the hash function section, or all of it. If the section is damaged, `hash_layout` is
+    None and `damage` is the error. `last_slots` are the bytes of the last index slots, directly before the section.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class SwhFile:
         self.layout = ShardLayout.of(header)
         self.hash_layout, self.damage = hash_layout, damage
         self.misfit: FormatError | None = None
-        """The hash function does not fit the keys; set by a lookup or by verification."""
+        """Error of a hash function that does not match the keys; set by a lookup or by verification, else None."""
         stop = source.size if hash_layout is None else hash_layout.stop
         self.sections, _ = tile(sections_of(header, stop, source.size), source.size)
         size = 0 if hash_layout is None else hash_layout.stop - hash_layout.start
@@ -89,7 +89,7 @@ class SwhFile:
         return int(self.header["index_size"])
 
     def load(self, progress: Progress) -> SlotOrder:
-        """Read the offsets of all slots, and lengths if deletions make them necessary."""
+        """Read the offsets of all slots; also all length fields, unless objects are adjacent and offsets give sizes."""
         with self.enough_memory():
             return self._order.get(lambda: load_order(self, progress))
 
@@ -115,13 +115,13 @@ class SwhFile:
         return SLOT.read(data, count=last - first, place=Span("", start, stop))
 
     def slot_windows(self) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yield all slots in windows, each with the number of its first slot."""
+        """Yield (number of the first slot, slots) for all slots, `WINDOW` bytes at a time."""
         at_once = WINDOW // SLOT.size
         for first in range(0, self.layout.slots, at_once):
             yield first, self.slots(first, min(first + at_once, self.layout.slots))
 
     def slots_at(self, rows: I64) -> NDArray[Any]:
-        """Read some slots, in the order of `rows`: in few large reads where they are close together."""
+        """Read the slots numbered `rows`, in this order; if they are close together, those between are read too."""
         if not len(rows):
             return np.empty(0, SLOT.dtype)
         first, last = int(rows.min()), int(rows.max()) + 1
@@ -141,12 +141,12 @@ class SwhFile:
 
     @cached_property
     def last_keys(self) -> list[tuple[int, bytes]]:
-        """Slot and key of the live slots that opening read."""
+        """(slot number, key) of each live slot among the last slots, which were read at opening."""
         rows = SLOT.read(self._last_slots, count=self.last_slots_count)
         return self.live_keys(self.layout.slots - len(rows), rows)
 
     def live_keys(self, first: int, rows: NDArray[Any]) -> list[tuple[int, bytes]]:
-        """Return slot and key of the live rows, the first of which is slot `first`."""
+        """Return (slot number, key) of each live slot in `rows`, which begin with slot number `first`."""
         live = np.flatnonzero(self.layout.states(rows["offset"]) == State.LIVE)
         return [(first + at, rows["key"][at].tobytes()) for at in live.tolist()]
 
@@ -163,11 +163,11 @@ class SwhFile:
 
     @property
     def has_hash_section(self) -> bool:
-        """True if opening read the whole section, so that a lookup does not read it."""
+        """True if the whole section was read at opening, so that a lookup uses it from memory."""
         return self._section is not None
 
     def hash_reader(self, source: Source) -> Callable[[Sequence[tuple[int, int]]], Sequence[bytes]]:
-        """Return the reader of ranges of the hash function: from memory if opening read all of it."""
+        """Return a function that reads byte ranges of the hash function section, from memory if it is there."""
         section, start = self._section, self.hashing().start
         if section is None:
             return source.read_many
@@ -184,7 +184,7 @@ class SwhFile:
         return encoded, hash_section.decode(encoded, layout.buckets, layout.where)
 
     def displacements(self) -> NDArray[np.uint32] | None:
-        """Return the displacements of all buckets, without the rest of `function`; None if any part is damaged."""
+        """Return the displacements of all buckets, which are cached; None if any part of the section is damaged."""
 
         def decoded() -> NDArray[np.uint32] | None:
             with suppress(FormatError):
@@ -196,7 +196,7 @@ class SwhFile:
         return self._displacements.get(decoded)
 
     def slots_of(self, keys: NDArray[np.uint8], *, signed: bool = False) -> I64:
-        """Return the slots of keys; `signed` as an old version of the library hashed them."""
+        """Return the slots that keys hash to; `signed`: with signed key bytes, as in an old version of the library."""
         layout, (_, decoded) = self.hashing(), self.function()
         return chd.Function(layout.seed, layout.slots, decoded.displacements, signed).slots_of(keys)
 
@@ -208,7 +208,7 @@ class SwhFile:
     # --- the objects -----------------------------------------------------------------------------------------------
 
     def lengths(self, starts: I64) -> I64:
-        """Return the length fields at `starts`, each limited to the end of the objects section."""
+        """Return the lengths stored at offsets `starts`; one that exceeds the objects section is cut to its end."""
         data = b"".join(self.source.read_many([(start, start + OBJECT.size) for start in starts.tolist()]))
         lengths = OBJECT.read(data, count=len(starts))["size"]
         most = (self.layout.index_start - OBJECT.size - starts).astype(np.uint64)
@@ -216,7 +216,7 @@ class SwhFile:
         return cut
 
     def pieces(self, content: Span) -> Iterator[bytes]:
-        """Yield the content of an object in pieces; raise FormatError if the stored length differs from the index."""
+        """Yield an object's content in pieces; raise FormatError if its length field is not the size of `content`."""
         lead = OBJECT.size
         for piece in read_pieces(self.source, content.start - lead, content.stop):
             if lead:
@@ -226,7 +226,7 @@ class SwhFile:
 
 
 def check_length(piece: bytes, content: Span) -> None:
-    """Raise FormatError if the length field in `piece` differs from the size in the index."""
+    """Raise FormatError if the length field at the start of `piece` is not the size of `content`, from the index."""
     place = OBJECT.span("size", content.start - OBJECT.size)
     size = OBJECT.read_one(piece, place=place)["size"]
     if size != content.size:
@@ -240,18 +240,18 @@ def check_length(piece: bytes, content: Span) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotOrder:
-    """Live slots sorted by offset, as one number per slot from which columns are computed.
+    """Live slots sorted by offset: one number per slot, from which slot number, offset and size are computed.
 
-    This takes 370 MB for 46 million slots; each cached column would take as much again.
+    The numbers take 370 MB for 46 million slots; each array of computed values would take as much again.
 
     Attributes:
-        ranked: Offset of the length field shifted left by `bits`, plus the slot; ascending, shape `(live,)`.
-        bits: Bits of `ranked` for the slot; 0 if offsets are too large; then `apart` has the slots.
-        apart: The slots if `bits` is 0.
+        ranked: Offset of the length field shifted left by `bits`, plus the slot number; ascending, shape `(live,)`.
+        bits: Low bits of `ranked` for the slot number; 0 if offsets are so large that both exceed 64 bits.
+        apart: The slot numbers if `bits` is 0, else None.
         lengths: Sizes of the contents in this order; None if objects are adjacent, so that offsets give the sizes.
         layout: Locations of the sections.
         damaged: Number of slots that point outside the objects.
-        empty_state: State of a slot with offset 2^64 - 1: deleted if all such slots were, else unused.
+        empty_state: State of a slot with offset 2^64 - 1: DELETED if all such slots had an object, else UNUSED.
     """
 
     ranked: U64
@@ -267,7 +267,7 @@ class SlotOrder:
 
     @property
     def slots(self) -> I64:
-        """Slots by offset; computed at each access, like all columns."""
+        """Slot numbers in order of offset; computed at each access, as are `offsets` and `sizes`."""
         return self.apart if self.apart is not None else _slots_in(self.ranked, self.bits)
 
     @property
@@ -289,7 +289,7 @@ class SlotOrder:
         return found
 
     def sizes_of(self, slots: I64, offsets: I64) -> I64:
-        """Return the sizes of the contents of live slots, given with their offsets."""
+        """Return the content sizes of the live slots numbered `slots`, whose length fields are at `offsets`."""
         wanted = _rank(slots, offsets.astype(np.uint64), self.bits)
         # Searching in ascending order is faster, because it uses the cache.
         order = np.argsort(wanted)
@@ -326,7 +326,7 @@ def _slots_in(ranked: U64, bits: int) -> I64:
 
 
 def order_by_offset(offsets: I64) -> NDArray[np.int64]:
-    """Return the stable order of ascending offsets; sorts offset and index as one number, which is faster."""
+    """Return the indices that sort `offsets`; stable. Offset and index are sorted as one number, which is faster."""
     bits = len(offsets).bit_length()
     if bits + int(offsets.max(initial=0)).bit_length() > 64:
         return np.argsort(offsets, kind="stable")
@@ -423,7 +423,7 @@ class SwhObjects(Objects):
         return ByteStrings(np.frombuffer(slots["key"][keyed].tobytes(), np.uint8), np.where(keyed, 32, 0))
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
-        """Return the columns with sizes; reads the length fields, or loads the index for many rows."""
+        """Return the columns with sizes. Reads length fields, or loads the index for over `LENGTHS_AT_ONCE` rows."""
         live = columns.state == State.LIVE
         sizes = self._sizes(columns.row, columns.start - OBJECT.size, live)
         stops = np.where(live & (sizes >= 0), columns.start + sizes, -1)
@@ -469,7 +469,7 @@ class SwhObjects(Objects):
         return ("slot", "offset", "size") if self._file.order is not None else ("slot",)
 
     def order(self, name: str) -> I64 | None:
-        """Return the slots sorted by `name`; `offset` and `size` contain live slots only."""
+        """Return the slots sorted by `name`: slot, offset or size; the last two contain live slots only."""
         order = self._file.order
         if order is None or name not in ("offset", "size"):
             return super().order(name)
@@ -548,7 +548,7 @@ def key_rows(raw: bytes) -> list[str]:
 
 
 class HexKeys(Sequence[str]):
-    """Keys of 32 bytes as text, created on access from a buffer that only grows: a million texts take 113 MB."""
+    """Keys as hex digits, computed at each access from a buffer of 32-byte keys. A million texts would take 113 MB."""
 
     def __init__(self, raw: bytes | bytearray, start: int, stop: int) -> None:
         self._raw, self._rows = raw, range(start, stop, 32)

@@ -24,7 +24,7 @@ from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 SUFFIX = ".shard"
-"""Usual suffix; also that of neuroglancer, so a folder is detected by the magic of its files."""
+"""Usual suffix of Read Shards. Neuroglancer uses it too, so a folder is detected by the magic of its files."""
 
 LOOKED_AT = 4
 """Maximum number of files read to detect a folder."""
@@ -78,7 +78,7 @@ class SwhDataSet(DataSet):
         return names
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many keys; each shard is searched once for all keys not found yet. Loads the index."""
+        """Return the rows of many keys, -1 if not found; searches each shard once for the rest. Loads the index."""
         self.load_index()
         rows = np.full(len(keys), -1, np.int64)
         damaged = False

@@ -26,7 +26,7 @@ U32 = NDArray[np.uint32]
 I64 = NDArray[np.int64]
 
 ONES_PER_ENTRY = 128
-"""One-bits per entry of the select directory."""
+"""Number of one-bits per entry of the select directory."""
 
 MAX_LENGTH = 31
 """Longest value of a 32-bit displacement, in bits."""
@@ -37,10 +37,10 @@ _MAX_GAP = (MAX_LENGTH + 1) // 2 + 1
 _FIRST_READ = 64  # bytes; 128 one-bits usually take about 50
 
 Where = Callable[[str, int, int], Span]
-"""Function from a part of the section and a byte range in it, `(part, start, stop)`, to the span in the file."""
+"""Function `(part, start, stop)` that returns bytes `[start, stop)` of a part of the section as a span of the file."""
 
 Read = Callable[[int, int], bytes]
-"""Reads bytes `[start, stop)` of the unary bits."""
+"""Function that reads bytes `[start, stop)` of the unary bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,10 @@ def _word_bytes(bits: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HashLayout:
-    """Locations of the parts of a hash function section, and the numbers of its first 55 bytes.
+    """Locations of the parts of a hash function section, and the numbers in its first 55 bytes.
 
-    `slots` is n, `buckets` B, `low_width` r, `store_bits` T; `unary_bits` are in use, B + (T >> r). `parts` are the
-    `VARIABLE_PARTS` in the file.
+    `slots` is n, `buckets` B, `low_width` r, `store_bits` T; `unary_bits` is the number of unary bits in use,
+    B + (T >> r). `parts` has the span in the file for each name in `VARIABLE_PARTS`.
     """
 
     start: int
@@ -119,7 +119,7 @@ def read_hash_layout(data: bytes, start: int, slots: int, size: int) -> HashLayo
     """Read and check the first 55 bytes of the section (§2 of `docs/formats/swh.md`).
 
     Raises:
-        Truncated: The section ends after the file, which has `size` bytes.
+        Truncated: The section exceeds the file, which has `size` bytes.
         BadMagic: The name of the algorithm or of the key hash differs.
         Unsupported: The section was written on a big-endian machine.
         FormatError: The counts contradict each other or the `slots` of the index.
@@ -164,8 +164,8 @@ def _faults(values: Mapping[str, Any], slots: int) -> Iterator[tuple[type[Format
     select, sequence = grouped_digits(sizes.select), grouped_digits(sizes.sequence)
     for name, computed, message in (
         ("select_top", top, f"T >> r is {top}; select_top is"),
-        ("select_length", sizes.select, f"the select block has {select} bytes; the field has"),
-        ("sequence_length", sizes.sequence, f"the displacements have {sequence} bytes; the field has"),
+        ("select_length", sizes.select, f"the select block has {select} bytes; select_length is"),
+        ("sequence_length", sizes.sequence, f"the displacements have {sequence} bytes; sequence_length is"),
     ):
         if values[name] != computed:
             yield FormatError, name, f"{message} {values[name]}"
@@ -255,8 +255,8 @@ class Decoded:
 def decode(encoded: Encoded, buckets: int, where: Where = Span) -> Decoded:
     """Decode and check all displacements (§2.1), without the directory.
 
-    `where` maps a part and a byte range in it to the file, for errors. Raises FormatError if the parts contradict each
-    other or the counts.
+    `where` returns the spans of errors. Raises FormatError if the parts contradict each other or the counts `buckets`,
+    r and T.
     """
     if buckets < 1 or not 1 <= encoded.r <= MAX_LENGTH or encoded.total_bits < 0:
         raise _wrong(f"invalid counts: B = {buckets}, r = {encoded.r}, T = {encoded.total_bits}")
@@ -373,10 +373,10 @@ def bit_field(data: bytes, first_bit: int, bits: int) -> int:
 def find_bucket_bits(
     read: Read, directory_entry: int, bucket: int, limit_bits: int, where: Where = Span
 ) -> tuple[int, int]:
-    """Return P[g - 1] and P[g], positions of the one-bits around the value of bucket g; P[-1] is -1.
+    """Return P[g - 1] and P[g], positions of the one-bits of buckets g - 1 and g in the unary bits; P[-1] is -1.
 
-    Both follow from entry `g // 128` of the directory. If that entry is for one-bit g itself, one-bit g - 1 is searched
-    backwards. `read` reads bytes of the unary bits, of which `limit_bits` are in use.
+    One-bits are counted from entry `g // 128` of the directory on. If that entry is for one-bit g itself, one-bit g - 1
+    is searched backwards. `read` reads bytes of the unary bits, of which `limit_bits` are in use.
     """
     if not 0 <= directory_entry < limit_bits:
         message = f"the select directory refers to bit {directory_entry}; {limit_bits} unary bits are in use"
@@ -401,13 +401,13 @@ def value_location(
 ) -> tuple[int, int]:
     """Return first bit and length of the value of bucket g in the value store (§2.1, steps 2 and 3).
 
-    `positions` and `low_parts` are those of buckets g - 1 and g. Raises FormatError for a value that is longer than 31
-    bits, ends before it starts, or is outside the value store.
+    `positions` are P[g - 1] and P[g], `low_parts` the low bits of both ends. Raises FormatError for a value that is
+    longer than 31 bits, ends before it starts, or is outside the value store.
     """
     start = ((positions[0] - bucket + 1) << r) + low_parts[0]
     end = ((positions[1] - bucket) << r) + low_parts[1]
     if not (0 <= start <= end <= total_bits and end - start <= MAX_LENGTH):
-        raise _wrong(f"the value of bucket {bucket} is at bits {start} to {end} of {total_bits} bits")
+        raise _wrong(f"the value of bucket {bucket} is at bits {start} to {end}; the value store has {total_bits} bits")
     return start, end - start
 
 
@@ -416,7 +416,7 @@ def displacement(stored: int, length: int) -> int:
 
 
 def _ones_from(read: Read, entry: int, after: int, limit_bits: int, where: Where) -> tuple[int, int]:
-    """Return the positions of the one-bits `after - 1` and `after`, counted from the one-bit at `entry`."""
+    """Return the positions of one-bits number `after - 1` and `after`, where the one-bit at `entry` is number 0."""
     start = entry // 8
     stop = (min(limit_bits, entry + after * _MAX_GAP + 1) + 7) // 8
     bits = _read_bits(read, start, min(stop, start + _FIRST_READ))

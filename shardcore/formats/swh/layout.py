@@ -1,4 +1,4 @@
-"""The records of a Software Heritage Read Shard, version 1, and the rules on them.
+"""Records and sections of a Software Heritage Read Shard, version 1; states of slots, and checks of the header.
 
 The shard layer is big-endian. The hash function section is a dump of the C library cmph on a little-endian machine;
 `hash_section.py` checks its fields.
@@ -197,7 +197,7 @@ PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class ShardLayout:
-    """Locations of objects and slots, and the rules for them.
+    """Locations of objects and slots; state of a slot by its offset.
 
     Attributes:
         objects_start: Offset of the first object.
@@ -217,7 +217,7 @@ class ShardLayout:
         return ShardLayout(header["objects_position"], header["index_position"], slots, header["objects_count"])
 
     def deleted(self, live: int, damaged: int) -> int:
-        """Return the number of deleted objects; negative if more slots have an object than were written."""
+        """Return the number of deleted objects; negative if more slots have an object than objects were written."""
         return self.declared - live - damaged
 
     def slot_start(self, slot: int) -> int:
@@ -249,7 +249,7 @@ class ShardLayout:
         return FormatError(message, span=self.slot_span(slot, "offset"))
 
     def too_long(self, offset: int, size: int) -> FormatError | None:
-        """Return the error of an object that does not end before the index."""
+        """Return the error of an object that exceeds the objects section; None for one that does not."""
         most = self.index_start - offset - OBJECT.size
         if size <= most:
             return None
@@ -340,7 +340,7 @@ def _faults(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def check_reach(header: dict[str, Any], size: int) -> None:
-    """Raise Truncated for a file that ends before the hash function can end."""
+    """Raise Truncated if the file, of `size` bytes, is too short for the smallest hash function."""
     hashes = header["hash_position"]
     if hashes + HASH_FIXED_SIZE > size:
         message = (

@@ -1,4 +1,4 @@
-"""From a key to its object: one hash, one slot, one comparison; the sentences are in `trace_steps.py`."""
+"""Lookup of a key: hash, displacement, slot, and comparison of the stored key. The texts are in `trace_steps.py`."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ UNARY_GUESS = 4096
 """Bytes of unary bits read around the probable position of a one-bit."""
 
 CONTENT_GUESS = 65536
-"""Bytes read with an object's length, which usually include its content."""
+"""Bytes read after an object's length, in the same request; they usually include its content."""
 
 LEAST_GUESS = 16384
-"""The least that is read with a length, where the displacement of another key was read before."""
+"""Minimum number of bytes read after a length, if the displacement of a second key was also read."""
 
 MOST_SEARCHED = 100_000
 """Largest index, in slots, that is searched to explain why a key is not found."""
@@ -47,13 +47,13 @@ SAMPLE_SLOTS = 200
 """Slots read at once to find live keys for the check of the hash function."""
 
 SAMPLE_KEYS = 16
-"""Maximum number of live keys hashed for that check."""
+"""Maximum number of live keys hashed for the check of the hash function."""
 
 FEW_KEYS = 2
-"""Up to this many keys that do not hash to their slots may themselves be damaged."""
+"""Maximum number of keys with a wrong slot that is explained by damaged keys, not by a wrong hash function."""
 
 CERTAIN = 10_000
-"""The function counts as right if its matches would occur by chance in fewer than one of this many shards."""
+"""The hash function is trusted if a wrong one would match as many keys in fewer than one of this many shards."""
 
 I64 = NDArray[np.int64]
 Range = tuple[int, int]
@@ -61,13 +61,13 @@ Read = Callable[[Sequence[Range]], Sequence[bytes]]
 """Reads ranges of the hash function section, given as bytes `[start, stop)` of the file."""
 
 
-# --- facts ------------------------------------------------------------------------------------------------------
-# Not frozen: each lookup creates six, and that would take a third of its time.
+# --- results of the steps ---------------------------------------------------------------------------------------
+# Not frozen: each lookup creates six of these objects, and creating frozen ones would take a third of its time.
 
 
 @dataclass(slots=True)
 class Begun:
-    """The header, and the key that is looked up."""
+    """First result of a lookup: the header, and the key that is looked up."""
 
     key: bytes
     header: Mapping[str, Any]
@@ -98,10 +98,10 @@ class DisplacementLocated:
         positions: P[g - 1] and P[g] in the unary bits; P[-1] is -1.
         start: First bit of the value in the value store.
         length: Bits of the value.
-        ranges: Where the directory entry and the low bits were read.
-        entry: The directory entry: position of the one-bit it is for.
+        ranges: Byte ranges in the file of the directory entry and of the low bits.
+        entry: Value of the directory entry: position of one-bit `g // 128 * 128`.
         lows: Low bits of bucket g - 1 and of g; 0 for bucket -1.
-        unary: The unary bits read: offset within them, and bytes.
+        unary: Reads of the unary bits: (offset in the unary bits, bytes) per read.
     """
 
     hashed: Hashed
@@ -115,7 +115,7 @@ class DisplacementLocated:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The bytes read: directory entry, unary bits, low bits."""
+        """Spans of the bytes that were read: directory entry, unary bits, low bits."""
         first = self.hashed.hashing.parts["unary bits"].start
         unary = (Span("", first + at, first + at + len(piece)) for at, piece in self.unary)
         return Span("", *self.ranges[0]), *unary, Span("", *self.ranges[1])
@@ -123,12 +123,12 @@ class DisplacementLocated:
 
 @dataclass(slots=True)
 class KeyPlaced:
-    """The displacement of the bucket, and with it the slot of the key.
+    """The displacement of the key's bucket, and the slot that follows from it.
 
     Attributes:
         displacement: d = p0 + p1 · n.
-        stored: Bytes of the value; empty for a value of no bits.
-        slot_start: First byte of the slot: the index ends where the hash function begins.
+        stored: Span of the value in the file; empty for a value of no bits.
+        slot_start: Offset of the slot in the file, counted back from the hash function, where the index ends.
     """
 
     hashed: Hashed
@@ -171,7 +171,7 @@ class KeyCompared:
 
 @dataclass(slots=True)
 class Candidates:
-    """The shards of a folder in which a key is searched, in order."""
+    """Names of the shards of a folder in which a key is searched, in order of the search."""
 
     names: tuple[str, ...]
 
@@ -184,10 +184,10 @@ def hash_key(hashing: HashLayout, key: bytes) -> Hashed:
 
 
 def locate(read: Read, keys: Sequence[Hashed]) -> list[DisplacementLocated]:
-    """Locate displacements, usually in one parallel group of three small ranges per key.
+    """Locate the displacements of keys, usually by one parallel read of three small ranges per key.
 
     Raises:
-        FormatError: That of the first key cannot be located; others are left out.
+        FormatError: The displacement of the first key cannot be located. Other keys that fail are left out.
     """
     ranges = [_ranges(hashed) for hashed in keys]
     data = read([one for three in ranges for one in three])
@@ -220,7 +220,7 @@ def place_key(read: Read, hashing: HashLayout, key: bytes) -> KeyPlaced:
 
 
 def _ranges(hashed: Hashed) -> tuple[Range, Range, Range]:
-    """Return the ranges of the directory entry, the probable unary bits, and the low bits of a bucket."""
+    """Return the byte ranges of a bucket's directory entry, of its unary bits (estimated), and of its low bits."""
     hashing, bucket, parts = hashed.hashing, hashed.bucket, hashed.hashing.parts
     unary, low = parts["unary bits"], parts["low bits"]
     entry = parts["select directory"].start + DIRECTORY_ENTRY.size * (bucket // ONES_PER_ENTRY)
@@ -310,7 +310,7 @@ class SwhLookup:
         yield self._object(key, placed.slot, compared.offset, source, max(CONTENT_GUESS - apart, LEAST_GUESS))
 
     def in_memory(self, key: str) -> ObjectRef | None:
-        """Return the object of a key by the loaded index of a local file; None: `walk` returns it, or the reason."""
+        """Return the object of a key, found in the loaded index of a local file; None if `walk` is to be used."""
         file, source, layout = self._file, self._file.source, self._layout
         if (order := file.order) is None or not source.near or (displacements := file.displacements()) is None:
             return None
@@ -328,7 +328,7 @@ class SwhLookup:
         """Return the slots of many keys, vectorised; -1 for a key that is not found.
 
         Raises:
-            FormatError: As for `walk`.
+            FormatError: A part of the shard that the lookup reads is damaged.
         """
         if not len(texts):
             return np.empty(0, np.int64)
@@ -345,14 +345,14 @@ class SwhLookup:
         return np.where(found, rows, -1)
 
     def gather_references(self, into: ReferenceCollector) -> None:
-        """Add the displacements that determine the requested slots."""
+        """Add a reference from the displacement to the slot that contains the requested span, if it is in one slot."""
         file, layout, span = self._file, self._layout, into.span
         slot = (span.start - layout.index_start) // SLOT.size
         last = (span.stop - 1 - layout.index_start) // SLOT.size
         if span.source or not 0 <= slot == last < layout.slots:
             return
         for _, key in file.live_keys(slot, file.slots(slot, slot + 1)):
-            with suppress(FormatError):  # a damaged hash function is in the tree and in the findings
+            with suppress(FormatError):  # the tree and verification report a damaged hash function
                 placed = place_key(file.hash_reader(file.source), file.hashing(), key)
                 if placed.slot == slot:
                     why = f"The displacement of bucket {placed.hashed.bucket} determines the slot of this key, {slot}."
@@ -363,7 +363,7 @@ class SwhLookup:
         stored, offset = SLOT.packer.unpack(source.read(placed.slot_start, placed.slot_start + SLOT.size))
         state, key = self._layout.state(offset), placed.hashed.key
         if stored != key:
-            # An empty slot, or another key in it, proves nothing if the hash function does not fit.
+            # An empty slot, or another key in it, proves nothing if the hash function does not match the keys.
             self._check_function(source)
         missing = None
         if stored != key or state is State.UNUSED:
@@ -371,7 +371,7 @@ class SwhLookup:
         return KeyCompared(placed, stored, offset, state, missing)
 
     def _object(self, key: str, slot: int, offset: int, source: Source, guess: int) -> ObjectRef:
-        """Read the length, from a remote file with up to `guess` bytes of content in one request."""
+        """Read an object's length; from a remote file, also up to `guess` bytes of content in the same request."""
         guess = 0 if source.near else guess
         window = source.read(offset, min(offset + OBJECT.size + guess, self._layout.index_start))
         (size,) = OBJECT.packer.unpack_from(window)
@@ -385,7 +385,7 @@ class SwhLookup:
     # --- a key that is not found ---------------------------------------------------------------------------------
 
     def _missing(self, raw: bytes, slot: int, stored: bytes, state: State) -> ShardError:
-        """Return KeyAbsent, or FormatError if damage may be the reason; only loaded bytes are searched."""
+        """Return the error for a missing key: KeyAbsent, or FormatError if a search of a loaded index shows damage."""
         layout, key = self._layout, raw.hex()
         absent = KeyAbsent(key, span=layout.slot_span(slot, "offset" if state is State.UNUSED else "key"))
         start, stop = layout.index_start, self._file.hashing().stop
@@ -396,12 +396,12 @@ class SwhLookup:
             message = f"{what}, but slot {other} has this key: the hash function or one of the slots is damaged"
             return FormatError(message, span=layout.slot_span(other))
         if state is not State.UNUSED and self._file.slots_of(np.frombuffer(stored, np.uint8).reshape(1, 32))[0] != slot:
-            message = f"{what}, which is damaged: the key in it does not hash to it, so it may have been this one"
+            message = f"{what}, which is damaged: its stored key does not hash to the slot, and may have been this key"
             return FormatError(message, span=absent.span)
         return absent
 
     def _slot_with(self, key: bytes) -> int | None:
-        """Return the live slot with a key, by a search of the loaded index; None if there is none."""
+        """Return the live slot that has this key, by a search of the loaded index; None if no slot has it."""
         if self._prefixes is None:
             rows = self._file.slots(0, self._layout.slots)
             live = np.flatnonzero(self._layout.states(rows["offset"]) == State.LIVE)
@@ -417,7 +417,7 @@ class SwhLookup:
     # --- does the hash function fit the keys? ----------------------------------------------------------------------
 
     def _check_function(self, source: Source) -> None:
-        """Compare a few live keys with their slots, once; raise FormatError where the hash function does not fit."""
+        """Hash a few live keys at the first call; raise FormatError if most do not hash to their slots."""
         if not self._checked:
             self._file.misfit = self._misfit(source) or self._file.misfit
             self._checked = True
@@ -428,7 +428,7 @@ class SwhLookup:
         hashing, agree, others = self._file.hashing(), 0, 0
         for slot, key in islice(self._sample_keys(source), SAMPLE_KEYS):
             same = False
-            with suppress(FormatError):  # damage where the displacement of this key is
+            with suppress(FormatError):  # the displacement of this key may be damaged
                 same = slot == place_key(self._file.hash_reader(source), hashing, key).slot
             agree += same
             others += not same
@@ -447,10 +447,10 @@ class SwhLookup:
             yield from self._file.live_keys(first, rows)[:SAMPLE_KEYS]
 
     def _near_key(self, hashed: Hashed) -> tuple[int, Hashed, int] | None:
-        """Return the live key with the nearest bucket, if its displacement can be read with the requested one.
+        """Return a second key to look up: a live key of the bucket nearest to that of `hashed`, with its known slot.
 
-        It checks the hash function without further requests. The values are its slot, its hash, and the number of bytes
-        between the two displacements.
+        It checks the hash function without further requests. Returns (slot, hash, bytes between the displacements of
+        both keys), or None if the displacements are too far apart or no check is needed.
         """
         hashing = hashed.hashing
         if self._checked or self._file.has_hash_section or not is_certain(1, hashing.slots):

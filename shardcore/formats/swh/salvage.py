@@ -1,7 +1,7 @@
-"""Salvage of a damaged Read Shard: objects are stored one after the other, each with its length.
+"""Salvage of objects from a damaged Read Shard: by the index, and by walking from each object's length to the next.
 
-The index is optional: by custom a key is the sha256 of the content, so the content gives its key. After an impossible
-length, the search continues at the next offset where a chain of objects begins.
+The index may be missing: by custom a key is the sha256 of the content, so the content gives the key. After an
+impossible length, the walk continues at the next offset where several consecutive objects begin.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from shardcore.sources.base import Source, read_pieces
 
 _ALGORITHM = b"chd_ph\0"
 _CHAIN = 16
-"""Number of consecutive objects that confirm an offset."""
+"""Number of consecutive objects with possible lengths that confirm the offset of the first."""
 _FEW = 2
-"""Number of consecutive objects that are enough before the end of a truncated file."""
+"""Number of consecutive objects that is sufficient if they reach the end of a truncated file."""
 _WINDOW = 1 << 16
 Read = Callable[[int, int], bytes]
 _BY_KEY = "its sha256, which is its key"
@@ -37,7 +37,7 @@ class _Layout:
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Yield objects at the offsets in the index, then those found by walking, then the keys without content."""
+    """Yield intact objects of the index, objects found by walking, then damaged or unverified objects of the index."""
     source, layout = damaged.source, _layout(damaged)
     work = damaged.work
     seen, skipped = set[str](), set[str]()
@@ -83,7 +83,7 @@ def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -
     span = _content_at(source.read, at, layout.stop)
     if span is None:
         inside = layout.start <= at <= layout.stop - OBJECT.size
-        why = "the length at its offset is impossible" if inside else f"its slot points to byte {at:#x}"
+        why = "its length is impossible" if inside else f"its slot points to byte {at:#x}, outside the objects"
         return SalvagedObject(key, key, (Span("", at, at + OBJECT.size),) if inside else (), why=why)
     if custom:
         return SalvagedObject(key, key, (span,), why="the sha256 of the bytes at its offset is not its key")
@@ -117,7 +117,7 @@ def _layout(damaged: Damaged) -> _Layout:
 
 
 def _by_hash_function(damaged: Damaged) -> tuple[int, int] | None:
-    """Return the location of the index by the hash function after it, which has the number of slots."""
+    """Return start and end of the index, computed from the number of slots in the hash function; None if not found."""
     source, best = damaged.source, None
     for at in occurrences(source, _ALGORITHM, HEADER.size, source.size, damaged.progress):
         count = int.from_bytes(source.read(at + 7, min(at + 11, source.size)), "little")
@@ -143,7 +143,7 @@ def _pieces(source: Source, near: Near, span: Span) -> Callable[[], Iterator[byt
 
 
 def _walk(damaged: Damaged, layout: _Layout, start: int, stop: int) -> Iterator[Span]:
-    """Yield the objects in bytes that no slot covers; zeros are skipped, as deleted or empty objects."""
+    """Yield contents found in bytes without an intact object; a length of 0 (deleted or empty object) is skipped."""
     read, at, behind = Near(damaged.source), start, 0
     while at + OBJECT.size <= stop:
         damaged.progress(at, max(layout.stop, 1))
@@ -177,7 +177,7 @@ def _next_chain(damaged: Damaged, start: int, stop: int, whole: int) -> int:
 def _is_chained(read: Read, at: int, stop: int, whole: int, behind: int = 0) -> bool:
     """Return True if `_CHAIN` consecutive objects begin at `at`, or fewer that reach the end.
 
-    `stop` is the end of the objects, `whole` their end before the file was truncated; `behind` objects end at `at`.
+    `stop` is the end of the objects, `whole` their end before truncation. `behind` consecutive objects end at `at`.
     """
     for number in range(behind, behind + _CHAIN):
         if at == stop:

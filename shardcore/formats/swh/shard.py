@@ -1,4 +1,4 @@
-"""A Read Shard, or a folder of them, as a `Shard`: detection and opening."""
+"""Detection and opening of a Read Shard file, and `SwhShard`, which reads its objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shardcore.shards.shard import read_content_range
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 LAST_SLOTS = 200
-"""Slots before the hash function that are fetched with it: their keys show whether it fits."""
+"""Number of index slots read together with the hash function; their keys are used to check the function."""
 
 SECTION_GUESS = (60 << 10) - LAST_SLOTS * layout.SLOT.size
 """Bytes of the hash function read at opening; sufficient for about 170,000 objects."""
@@ -50,7 +50,7 @@ class SwhShard(FileShard):
 
     @property
     def write_options(self) -> dict[str, Any]:
-        """Return the seed, the first one that is tried for a shard like this one."""
+        """Options to write a similar shard: its writer tries the seed of this shard first."""
         return {"seed": self.file.hash_layout.seed} if self.file.hash_layout is not None else {}
 
     @property

@@ -1,4 +1,4 @@
-"""The steps of a trace, by the facts of a lookup; the titles are those of `docs/formats/swh.md`."""
+"""Texts of the steps of a lookup, in a table per class of result; the titles are those of `docs/formats/swh.md`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _ends(located: DisplacementLocated) -> str:
             f"bit {stop}, as {end(0, 1)}"
         )
     return (
-        "Values are packed one after the other, and the end of each is kept, in two parts. "
+        "Values are packed one after the other, and the end of each is stored in two parts. "
         f"One-bits {bucket - 1} and {bucket} are at bits {located.positions[0]} and {located.positions[1]} of the "
         f"unary bits; with their low bits, {located.lows[0]} and {located.lows[1]}, values {bucket - 1} and {bucket} "
         f"end at store bits {located.start} and {stop}, as {end(bucket - 1, 0)} and {end(bucket, 1)}"

@@ -55,7 +55,7 @@ def header_node(
 
 
 def cut_nodes(header: dict[str, Any], size: int) -> list[tuple[Section, Node]]:
-    """Return the sections after the header of a truncated file, up to its end; the hash function is of unknown size."""
+    """Return sections and nodes after the header of a truncated file, up to its end; the last one is incomplete."""
     nodes = []
     for whole in sections_of(header, max(header["hash_position"], size), size)[1:]:
         section = replace(whole, stop=min(whole.stop, size))
@@ -228,7 +228,7 @@ class ObjectExtents(Extents):
         )
 
     def _parts(self, length: Span, content: Span) -> list[Node]:
-        """Return length and content of an object; the length as stored only if it is already loaded."""
+        """Return the nodes of length and content. The length is from the index if its field is not loaded yet."""
         source, stored, error = self._file.source, content.size, ""
         if source.loaded(length.start, length.stop) == ((length.start, length.stop),):
             piece = source.read(length.start, length.stop)

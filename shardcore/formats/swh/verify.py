@@ -27,20 +27,20 @@ from shardcore.progress import Progress
 from shardcore.writing.temporary_names import has_journal
 
 CONTENT_WINDOW = 1 << 22
-"""Bytes of the objects per read."""
+"""Maximum number of bytes of the objects section per read."""
 
 HASHERS = min(os.cpu_count() or 1, 4)
-"""Threads for hashing; hashlib releases the interpreter lock above 2 KB."""
+"""Number of threads for sha256; hashlib releases the interpreter lock only for contents above 2 KB."""
 
 COPIED = 2048
-"""Objects of up to this average size are hashed by one thread and from copies, which is faster than from views."""
+"""Average object size in bytes up to which one thread hashes copies of the contents, faster than memory views."""
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
 
 
 MOST_ENTRIES = 100
-"""Most findings about entries of the select directory."""
+"""Maximum number of findings about wrong entries of the select directory."""
 
 
 def verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
@@ -96,7 +96,7 @@ def _check_structure(file: SwhFile, findings: Findings) -> None:
 
 
 def _live_slots(file: SwhFile, findings: Findings, progress: Progress) -> tuple[I64, I64, NDArray[np.uint8], int]:
-    """Return number, offset and key of the live slots, and the number of damaged ones; check the others."""
+    """Return numbers, offsets and keys of the live slots, and the number of damaged slots; report faults of slots."""
     slots: list[I64] = []
     offsets: list[I64] = []
     keys: list[NDArray[np.uint8]] = []
@@ -120,7 +120,7 @@ def _live_slots(file: SwhFile, findings: Findings, progress: Progress) -> tuple[
 
 
 def _check_others(file: SwhFile, first: int, rows: Any, states: NDArray[np.uint8], findings: Findings) -> int:
-    """Check the slots without an object; return the number of damaged ones."""
+    """Report damaged slots, and slots without an object whose key is not zero; return the number of damaged slots."""
     layout, damaged = file.layout, np.flatnonzero(states == State.DAMAGED)
     for at in damaged.tolist():
         wrong = layout.outside(first + at, int(rows["offset"][at]))
@@ -152,8 +152,8 @@ def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings
     counted, start = directory_of(decoded.positions), file.hash_layout.parts["select directory"].start
     for entry in np.flatnonzero(encoded.directory != counted)[:MOST_ENTRIES].tolist():
         message = (
-            f"entry {entry} of the select directory has bit {int(encoded.directory[entry])}; "
-            f"counting the one-bits gives {int(counted[entry])}"
+            f"entry {entry} of the select directory refers to unary bit {int(encoded.directory[entry])}; "
+            f"counting the one-bits gives bit {int(counted[entry])}"
         )
         place = DIRECTORY_ENTRY.span("", start + DIRECTORY_ENTRY.size * entry)
         findings.error("swh.select-directory", place, message)
@@ -162,7 +162,7 @@ def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings
 
 
 def _check_slots(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
-    """Report keys that do not hash to their slots; where that is most of them, the function with one finding."""
+    """Report each key that does not hash to its slot; if these are most keys, report the hash function instead."""
     missed = np.flatnonzero(file.slots_of(keys) != slots)
     if len(missed) > max(FEW_KEYS, len(slots) // 2):
         signed = np.flatnonzero(file.slots_of(keys, signed=True) != slots)
@@ -233,7 +233,7 @@ class ContentCheck:
         self._report_mismatches()
 
     def _windows(self, progress: Progress) -> Iterator[_Window]:
-        """Yield windows of objects by offset; checks that need no hash are done here."""
+        """Yield the objects in windows, in order of offset. Checks that need no hash are done before the yield."""
         at = 0
         while at < len(self.offsets):
             self.findings.verified = at
@@ -268,9 +268,9 @@ class ContentCheck:
             self.mismatches.append((number, stop - start))
 
     def _check_places(self, at: int, offsets: I64, sizes: U64, stops: I64, progress: Progress) -> I64:
-        """Compare offsets with the ends of the objects before; return the indices of the objects to hash.
+        """Report impossible lengths, overlaps and gaps of the objects of a window; return the indices of those to hash.
 
-        `at` is the number of the first object; `stops` are the ends, 0 for an impossible length.
+        `at` is the number of the first object; `stops` are the ends of the objects, 0 for an impossible length.
         """
         reached = np.maximum.accumulate(np.append(self.reach, stops))
         self.reach, reached = int(reached[-1]), reached[:-1]
@@ -300,7 +300,7 @@ class ContentCheck:
 
     def _check_gap(self, start: int, stop: int, progress: Progress) -> None:
         if start >= stop or self.damaged:
-            return  # perhaps the object of a damaged slot, which is a finding
+            return  # The bytes may be the object of a damaged slot, which is reported.
         span, size = Span("", start, stop), plural(stop - start, "byte")
         if not self.deleted:
             what = plural(stop - start, "byte belongs", "bytes belong")
@@ -314,7 +314,7 @@ class ContentCheck:
             self.findings.warning("swh.gap-not-zero", span, message)
 
     def _report_mismatches(self) -> None:
-        """Report keys that are not the sha256 of the content; one note if most are not, because no rule requires it."""
+        """Report keys that are not the sha256 of the content; if most are not, one note, because it is not required."""
         if not self.mismatches:
             return
         if len(self.mismatches) > len(self.offsets) // 2:

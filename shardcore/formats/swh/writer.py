@@ -39,7 +39,7 @@ class Ending:
 
 
 SMALL_OBJECT = 65536
-"""Largest object that is written in one call with its length, at the cost of a copy."""
+"""Maximum size in bytes of an object that is copied, so that length and content are written in one call."""
 
 MANY_OBJECTS = 1 << 15
 """Maximum number of small objects joined into one write."""
@@ -52,12 +52,12 @@ _length = layout.OBJECT.packer.pack
 
 
 class SwhWriter(Writer):
-    """Writes objects as they arrive; index and hash function follow when all keys are known.
+    """Writes each object when it is added, and index and hash function at the end, when all keys are known.
 
     Args:
-        output: The output.
+        output: File to write.
         seed: First seed for the hash function; equal objects and seed give equal bytes.
-        dedupe: Drop objects that equal another one in key and content.
+        dedupe: Drop objects that equal an earlier one in key and content.
         progress: Called while the hash function is built.
     """
 
@@ -89,7 +89,7 @@ class SwhWriter(Writer):
             self.expected.add(CONTENT_HASH)
         offset = self._file.at
         if isinstance(data, bytes) and len(data) <= SMALL_OBJECT:
-            # One call for both, because calls dominate the time for small objects.
+            # Length and content are written in one call, because calls dominate the time for small objects.
             content = _sha256(data).digest()
             if self._seen is not None and self._is_known(raw or content, content):
                 return (raw or content).hex()
@@ -175,7 +175,7 @@ class SwhWriter(Writer):
     def _complete(self) -> None:
         end = self._ending()
         keys, offsets = self._key_rows(), self._starts()
-        # The object of each slot, or the number of objects for none: far smaller than the slots.
+        # Number of the object of each slot; for a slot without one, the number of objects. Far smaller than the slots.
         objects = np.full(end.header["index_size"] // layout.SLOT.size, len(keys), np.int64)
         objects[end.slots] = np.arange(len(keys))
         for first in range(0, len(objects), MANY_OBJECTS):
@@ -233,7 +233,7 @@ class SwhWriter(Writer):
         return self._end
 
     def _key_rows(self) -> NDArray[np.uint8]:
-        """Return the keys without a copy; none can be added while the array exists."""
+        """Return the keys without copying them; no key can be added while the array exists."""
         return np.frombuffer(self._keys, np.uint8).reshape(-1, 32)
 
     def _starts(self) -> NDArray[np.int64]:
@@ -249,11 +249,11 @@ def _records(sizes: NDArray[np.int64], contents: Sequence[bytes]) -> bytes:
 # --- edits of a written shard -------------------------------------------------------------------------------------
 
 MANY = 100
-"""Number of keys above which they are looked up together, which reads the whole index."""
+"""Number of keys to delete above which they are looked up together, which reads the whole index."""
 
 
 def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
-    """Delete objects: overwrite contents, then lengths, with zeros, then empty the slots.
+    """Return the edit that deletes objects: it overwrites contents, then lengths, with zeros, and empties the slots.
 
     Lengths and slots are written last, so that an interrupted deletion still shows what to delete. All keys are looked
     up before anything is planned.
@@ -268,7 +268,7 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
     slots: list[FileChange] = []
     found = shard.find_many(keys).tolist() if len(keys) > MANY else [-1] * len(keys)
     for key, row in zip(keys, found, strict=True):
-        # A missing key is looked up alone, which raises the reason.
+        # A key that was not found is looked up again alone, which raises an error with the reason.
         ref = shard.objects.ref(row) if row >= 0 else shard.find(key)
         if ref.row in rows:
             raise UsageError(f"the key {key} is given twice")
@@ -304,7 +304,7 @@ def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
 
 
 def truncate(shard: SwhShard) -> Edit:
-    """Cut off the bytes after the hash function, such as the rest of a block device."""
+    """Return the edit that cuts off the bytes after the hash function, such as the rest of a block device."""
     from shardcore.writing.in_place import edit_of
 
     trailing = shard.file.section("trailing")

@@ -88,7 +88,7 @@ def sketches(shard: BloscpackShard, trace: Trace | None) -> tuple[Sketch, ...]:
 
 
 def folder_sketches(data_set: DataSet, trace: Trace | None) -> tuple[Sketch, ...] | None:
-    """Return the drawings of the first file of a column; of other folders, those of the file of a lookup."""
+    """Return the drawings of the first file of a column, or of the file that a lookup found; None as in `part_of`."""
     from shardcore.formats.bloscpack.bcolz_dataset import BcolzDataSet
     from shardcore.formats.bloscpack.shard import BloscpackShard
 

@@ -1,4 +1,4 @@
-"""Sketches of the content of a block: `block` (byte shuffle), `bitshuffle`, and `lz4`, a sequence of a stream."""
+"""Drawings of the content of a Bloscpack block: byte shuffle, bit shuffle, and one sequence of an LZ4 stream."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ class BitShuffleSketch(ChunkSketch):
 # --- LZ4 ---
 
 _SHORTEST, _LONG, _MORE = 4, 15, 255
-_STORED, _BEFORE, _AFTER, _SOURCE = 16, 12, 8, 6  # most bytes drawn: stored, before and of a match, of a far source
+_STORED, _BEFORE, _AFTER, _SOURCE = 16, 12, 8, 6  # maximum bytes drawn: stored, before a match, of it, of its source
 _LZ4_TONES = MappingProxyType({"literals": Tone.KEY, "offset": Tone.POINTER, "next": Tone.FAINT})
 _LZ4_LEGEND = MappingProxyType({Tone.KEY: "literals", Tone.POINTER: "offset", Tone.HIT: "match", Tone.SIZE: "lengths"})
 _PARTS_DOC = "The token gives two lengths; the parts follow it."
@@ -248,11 +248,11 @@ _COPY_DOC = "The match is copied byte by byte from earlier output, and may overl
 
 
 _Sequence = tuple[dict[str, int], int, bytes, int, int]
-"""Offsets of the parts, literals, output, and length and distance of the match."""
+"""Offsets of the parts, number of literals, output so far, and length and distance of the match."""
 
 
 def _more(raw: bytes, at: int, digit: int) -> tuple[int, int]:
-    """Return a length, and the offset after the bytes that continue it."""
+    """Return an LZ4 length, `digit` plus the bytes from `at` on if it is 15, and the offset after these bytes."""
     more = digit == _LONG
     while more:
         digit, more, at = digit + raw[at], raw[at] == _MORE, at + 1
@@ -260,9 +260,9 @@ def _more(raw: bytes, at: int, digit: int) -> tuple[int, int]:
 
 
 def _sequence(raw: bytes, number: int, most: int) -> _Sequence:
-    """Return a sequence, or the last one.
+    """Decode an LZ4 stream up to sequence `number`, or to the last if it has fewer; return that sequence.
 
-    Raises IndexError for a truncated stream, more than `most` bytes of output, or a match that begins before it.
+    Raises IndexError for a truncated stream, more than `most` bytes of output, or a match before the output begins.
     """
     out, at = bytearray(), 0
     while True:

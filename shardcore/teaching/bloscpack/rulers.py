@@ -1,4 +1,4 @@
-"""The sketch `rulers`, from an element to its byte, chunk and block; uncompressed bytes above, stored bytes below."""
+"""Drawing *Rulers*: chunk and block of an element or byte, with uncompressed bytes above and stored bytes below."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _HEAD = (SectionRole.HEADER, SectionRole.METADATA, SectionRole.INDEX)
 
 
 def chunks_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int, byte: int | None) -> Ribbon:
-    """Return the uncompressed content above, the file below, and a band per chunk."""
+    """Return a figure of the uncompressed content above, the file below, and a band per chunk."""
     first, last = chunks[0], chunks[-1]
     above, bands, below = list[Item](), list[Band](), list[Item]()
     if first.number == 0:
@@ -75,7 +75,7 @@ def chunks_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: in
 
 
 def slots_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int) -> tuple[Cells, bool] | None:
-    """Return the drawn offset slots, and True if the slot of chunk `number` is right; None without offsets."""
+    """Return the offset slots of `chunks`, and True if the slot of chunk `number` is right; None without offsets."""
     slots = file.offsets
     shown = [chunk for chunk in chunks if chunk.number < slots.used]
     if not shown:

@@ -1,4 +1,4 @@
-"""The chunk that is drawn: that of a lookup, or chunk 0, with its neighbours."""
+"""Reads the chunk that the Bloscpack drawings show: the chunk of the lookup, or chunk 0; and its neighbours."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BLOCK_DOC = "Number of the block; the last block if the chunk has fewer."
 
 @dataclass(frozen=True, slots=True)
 class PlacedChunk:
-    """Chunk whose location and sizes are known from its Blosc header alone."""
+    """Location and sizes of a chunk, from its Blosc header; `plain` is its offset in the uncompressed content."""
 
     number: int
     place: int
@@ -45,8 +45,6 @@ class PlacedChunk:
 
 
 class ChunkScene:
-    """Reads the chunk that the sketches draw."""
-
     def __init__(
         self, opened: Callable[[], BloscpackFile], trace: Trace | None, ready: Callable[[], bool] = lambda: True
     ) -> None:
@@ -79,7 +77,7 @@ class ChunkScene:
 
     @property
     def arrived(self) -> Step | None:
-        """Step of the lookup that gave the chunk of an uncompressed byte; in a column, its file."""
+        """First step of the lookup that computes the chunk of an uncompressed byte, or, in a column, its file."""
         return next(iter(self._found_with("within")), None)
 
     @property
@@ -130,7 +128,7 @@ class ChunkScene:
     # --- the file ----------------------------------------------------------------------------------------------------
 
     def placed(self, number: int) -> PlacedChunk:
-        """Return a chunk from its Blosc header alone."""
+        """Return location and sizes of a chunk; reads its Blosc header, but not its content."""
         file = self.file
         table, source = file.table, file.source
         place = table.place(number)

@@ -1,4 +1,4 @@
-"""The sketch `address`: the route of a uid to its file, and the walk in it over the entries; and its figures."""
+"""Drawing *Address*: the route from a uid to the number of its file, and the walk over the entries of the file."""
 
 from __future__ import annotations
 
@@ -49,13 +49,12 @@ class _UidEntry:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """Bytes of the uid."""
         uid = self.file.entries.part_span(self.row, "uid") if self.row is not None else None
         return (uid,) if uid is not None and uid.size else ()
 
 
 class AddressSketch:
-    """The address of a uid; in a data set, `names` are its files, and `member` is the one that is opened."""
+    """Drawing *Address* of a uid. In a data set, `names` returns the names of the files; `member` is the opened one."""
 
     name = "address"
     title = "Address"
@@ -113,7 +112,7 @@ class AddressSketch:
 
     @property
     def _n_bits(self) -> int | None:
-        """Number of bits; for a single file the number with which its uids match its name, or None."""
+        """Number of bits of the shard number, or None; for a single file, the number with which uids match its name."""
         return self._bits.get(self._inferred)
 
     def _inferred(self) -> int | None:
@@ -304,7 +303,7 @@ _FACT_LETTERS = 40
 
 
 def walk_strip(file: DesFile, row: int | None) -> tuple[Ruler, tuple[Link, ...], int]:
-    """Return the walk up to an entry, its arrows, and the number of entries left out; row None: to the end."""
+    """Return the walk up to entry `row` (None: over all entries), its arrows, and the number of entries left out."""
     entries = file.entries
     count = len(entries)
     last = count - 1 if row is None else row
@@ -361,7 +360,7 @@ def tombstone_table(file: DesFile, row: int) -> Table | None:
 
 
 BOARD = 256
-"""Maximum number of shard numbers drawn; of more, those around the uid's number are drawn."""
+"""Maximum number of shard numbers drawn; if there are more, those around the number of the uid are drawn."""
 COLUMNS = 16
 BOARD_ITEMS = 16
 """Maximum number of other shard numbers with files that are drawn."""
@@ -372,7 +371,7 @@ ANY = "*"
 
 _SHOWN = 32
 _SPARED = 8
-"""Length, in letters, from which a shared prefix is left out."""
+"""Minimum length, in letters, of a prefix that all names share and that is therefore left out."""
 _WORD = 32
 _LONG_WORD = 64
 _DIGITS = "0123456789ABCDEF"
@@ -380,7 +379,7 @@ _DIGITS = "0123456789ABCDEF"
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Parts of a shard's file name, each with the bytes that determine it."""
+    """Parts of a shard's file name; `date_spans` and `hex_spans` are the bytes that determine date and number."""
 
     date: str
     hex: str
@@ -428,7 +427,6 @@ def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
 
 
 def bits_figure(uid: str, route: Route, *, grip: bool = False) -> Bits:
-    """Return the bits of the number, with the shard number marked."""
     number, width = number_of(uid)
     doc = f"The low {route.n_bits} bits: {route.number}, printed {route.hex}."
     handle = "n_bits" if grip else ""

@@ -1,4 +1,4 @@
-"""Arrows: arcs over a row of boxes, and routes between figures, straight if they cross no text, otherwise around it."""
+"""Drawing of arrows: arcs over a row of boxes, and routes between figures, which go around texts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NARROW = 12.0
 def draw_routes(
     sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], bottoms: Sequence[float]
 ) -> None:
-    """Draw arrows from top to bottom; each has its own track in the gaps between figures."""
+    """Draw the arrows between figures of one column; in the gaps between the figures, each has its own track."""
     tracks = [0] * (len(bottoms) + 1)
     for start, stop, link in links:
         if start not in sheet.bounds or stop not in sheet.bounds:
@@ -47,7 +47,7 @@ def draw_crossing(
     figure_of: Sequence[int],
     edges: tuple[list[float], list[float]],
 ) -> None:
-    """Draw arrows between two columns, in the gap on the left; `edges` has tops and bottoms of figures."""
+    """Draw arrows between this column and the one before, in the gap between; `edges`: tops and bottoms of figures."""
     for track, (start, stop, link) in enumerate(links):
         if start not in sheet.bounds or stop not in sheet.bounds:
             continue
@@ -121,7 +121,7 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
     if not _crossed(sheet, entry, y, box.y):
         return [(entry, y), (entry, box.y - 2)]
     shapes = [*(one.rect for one in sheet.boxes), *(one.rect for one in sheet.texts)]
-    # The title is in the way: go to the left side if nothing is before it; otherwise around the title to the box.
+    # The title is in the way: enter the box from the left if nothing is there; otherwise go around the title.
     side, (left, middle) = sheet.left - _ASIDE - _NEXT * min(track, 1), (own.x - 2, own.middle[1])
     if not any(one.meets(Rect(side, middle - 1, left - side, 2)) for one in shapes):
         return [(side, y), (side, middle), (left, middle)]
@@ -329,7 +329,7 @@ class Arcs:
 
 
 def arcs_of(links: Sequence[Ends], at: Mapping[int, float], *, ring: bool = False) -> Arcs:
-    """Assign a level to each arc; with `ring`, a backward arrow leaves at the right edge and enters at the left."""
+    """Return arcs over a row, each with a height level; in a `ring`, backward arrows leave right and enter left."""
     around = tuple(ring and at[stop] < at[start] and not _dashed(link) for start, stop, link in links)
     reaches = {n: _reach(at[start], at[stop], around[n]) for n, (start, stop, _) in enumerate(links)}
     levels = dict.fromkeys(reaches, 0)

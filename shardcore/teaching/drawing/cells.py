@@ -28,7 +28,7 @@ from shardcore.teaching.drawing.picture import (
 from shardcore.teaching.drawing.rulers import LANE, NameRequest, in_lanes, lanes_of, write_names
 
 _ROW, _CLOSE_ROW = 25.0, 19.0
-_MOST_TURNED, _HIGH = 2, 15  # rows of a table that is turned, lines of one that is not halved
+_MOST_TURNED, _HIGH = 2, 15  # maximum rows of a transposed table; maximum lines of a table that is not split
 _BESIDE, _HALF_WIDEST = 40.0, 190.0
 _HEAD = 22.0
 _PADDING = 10.0
@@ -37,7 +37,7 @@ _WIDEST_COLUMN = 420.0
 
 
 def place_table(sheet: DrawingPage, figure: Table, first: int, top: float) -> float:
-    """Place a table; a wide one with few rows is turned, headings beside values, and a high one is halved."""
+    """Place a table. A wide one with few rows is transposed; a high one is split into two halves, side by side."""
     y = sheet.title(top, figure.title)
     if not figure.headings:
         return y
@@ -64,7 +64,7 @@ def _place_lines(
     widths: Sequence[float],
     numeric: Sequence[bool],
 ) -> float:
-    # A turned table has no `numeric` columns, which end at the right.
+    # `numeric` tells which columns are aligned at the right; it is empty for a transposed table.
     lefts = [left + sum(widths[:column]) for column in range(len(widths))]
     right, first_row = left + sum(widths), 1 if numeric else 0
     for count, line in enumerate(lines):
@@ -96,8 +96,6 @@ _Line = Sequence[tuple[int, Item]]
 
 
 def _widths(sheet: DrawingPage, lines: Sequence[_Line]) -> list[float]:
-    """Return the widths of the columns in pixels."""
-
     def wide(n: int, text: str) -> float:
         size, face = (SMALL, Face.SANS) if n == NO_ITEM else (NORMAL, face_of(text))
         return min(max(sheet.measure(text, size, face) + 2 * _PADDING + 2, _LEAST), _WIDEST_COLUMN)
@@ -106,7 +104,7 @@ def _widths(sheet: DrawingPage, lines: Sequence[_Line]) -> list[float]:
 
 
 def _narrowed(widths: list[float], room: float) -> list[float]:
-    """Return widths that fit; the widest columns are narrowed first."""
+    """Return column widths that fit into `room` pixels; the widest columns are narrowed first."""
     low, high = 0.0, max(widths)
     if sum(widths) <= room:
         return widths

@@ -45,7 +45,7 @@ WHAT_IF = "What if"
 
 _BETWEEN, _CLOSE = 20.0, 12.0
 _LINKED, _CLOSE_LINKED = 14.0, 8.0
-_ACROSS = 40.0  # height in pixels that arrows from one column to the other must save
+_ACROSS = 40.0  # cost of arrows between two columns, in pixels, added to the height of the drawing
 _CAPTION_WIDE = 720.0
 _SWATCH = 14.0
 
@@ -76,7 +76,7 @@ def placed(
 
 
 _Links: TypeAlias = "tuple[Sequence[tuple[int, int, Link]], Sequence[int], Counter[int]]"
-"""Arrows by item numbers, the figure of each item, and the number of arrows that pass below each figure."""
+"""Arrows (start item, end item, link), figure of each item, and number of arrows that pass below each figure."""
 
 
 def _stack(
@@ -107,7 +107,7 @@ def _place(sheet: DrawingPage, figures: Sequence[Figure], n: int, y: float, join
 
 
 def _groups(drawing: Drawing, page: DrawingPage, joined: _Links, columns: int) -> Sequence[range]:
-    """Return the figures of each column for the most equal heights, if possible without arrows across."""
+    """Divide the figures into columns, so that the highest column is low and few arrows lead to another column."""
     count, gaps = len(drawing.figures), joined[2]
     columns = min(columns, count)
     if columns < 2:

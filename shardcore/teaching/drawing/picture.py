@@ -1,4 +1,4 @@
-"""A placed drawing: shapes in pixels, each with the number of its item; its page places texts without overlap."""
+"""`Picture`, a drawing as shapes in pixels with item numbers; `DrawingPage` places its texts without overlap."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Grip:
-    """Handle of a control: `end` is its value, `step` pixels per unit, negative if values grow to the left."""
+    """Handle to drag a control: `end` is its value, `step` the pixels per unit, negative if values grow to the left."""
 
     item: int
     control: str
@@ -215,7 +215,7 @@ _LEAST_LETTERS, _LEAST_TAILED = 2, 9
 
 
 def measured(text: str, size: int, face: Face) -> float:
-    """Return the width in pixels, computed for DejaVu Sans, which is wider than other usual faces."""
+    """Return the width of a text in pixels, computed for DejaVu Sans, which is wider than other usual faces."""
     if face is Face.MONO:
         return sum(_MONO if letter.isascii() else _wide(letter) for letter in text) * size
     width = sum(_SANS[ord(letter) - 32] if " " <= letter <= "~" else 1000 * _wide(letter) for letter in text)
@@ -227,7 +227,7 @@ def _wide(letter: str) -> float:
 
 
 def cut(text: str, room: float, size: int, face: Face, measure: Measure) -> str:
-    """Shorten a text to `room` pixels, keys and numbers in the middle; empty if fewer than two letters fit."""
+    """Shorten a text to `room` pixels (keys and numbers in the middle); empty if fewer than two letters would fit."""
     if not text or measure(text, size, face) <= room:
         return text
 
@@ -285,7 +285,7 @@ _PAD = 3.0
 
 @dataclass(slots=True)
 class DrawingPage:
-    """Shapes placed so far; for arrows, also the boxes of items by number, and the rows of tables."""
+    """Shapes placed so far; for drawing arrows, also the boxes of items and the rows of tables, by item number."""
 
     width: float
     measure: Measure
@@ -327,7 +327,7 @@ class DrawingPage:
         self.area(rect, number)
 
     def area(self, rect: Rect, number: int, points: Sequence[Point] = ()) -> None:
-        """Let an item be clicked in its box, or in a polygon in it."""
+        """Make an item clickable in its box, or in the polygon `points` within the box."""
         self.areas.append(Area(number, tuple(points) or rect.corners))
         self.bounds.setdefault(number, rect)
 

@@ -49,7 +49,7 @@ class Name:
 
 
 def in_lanes(sheet: DrawingPage, wanted: Sequence[NameRequest]) -> list[Name]:
-    """Place names without overlap, first those that fit over their stretch; names that do not fit are left out."""
+    """Place names in lanes without overlap, first those not wider than their range; omit names that do not fit."""
     found: list[Name] = []
     named = [one for one in wanted if one.text]
     fitting = [one for one in named if sheet.measure(one.text, SMALL, one.face) <= one.right - one.left]
@@ -166,7 +166,7 @@ def place_stretches(
     *,
     down: bool = False,
 ) -> tuple[float, dict[int, Rect]]:
-    """Place stretches in lanes and marks over them; return the y of the lower edge, and the box of each item."""
+    """Place ranges in lanes, and marks (size 0) over them; return the y of the lower edge, and the box of each item."""
     lanes, named = lanes_of_items(items), {name.wanted.item for name in names}
     count = max((lane + 1 for item, lane in zip(items, lanes, strict=True) if item.size), default=0)
     step = LANE_HEIGHT + _LANE_GAP

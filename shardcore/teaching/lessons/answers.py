@@ -1,4 +1,4 @@
-"""Checking answers, and the replies to wrong answers. May read the file."""
+"""Checks answers to the questions of lessons, and returns replies to wrong answers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class AnswerVerdict:
 
 
 def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdict:
-    """Check an answer; may read the file. `wrong` lines are tried in order, the line without an answer last."""
+    """Check an answer; may read the file. Wrong answers with a reply are compared in order, before the general one."""
     if question.kind is Answer.CHOICE:
         choice = question.choices[int(given.text)]
         return _right(question, scene) if choice.right else AnswerVerdict(False, scene.prose(choice.why))
@@ -129,7 +129,7 @@ def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> 
         )
     if kind is Answer.ITEM:
         name, _, sketch = answer.partition(" of ")
-        # A row has several items, and a section may be clicked in the table or in the strip.
+        # Items of a table row differ after `#`. A section has an item in the table and one in the strip.
         own = given.text.partition("#")[0].removeprefix(SECTION)
         return (own, given.sketch) == (name.strip().removeprefix(SECTION), sketch.strip())
     if kind is Answer.NUMBER and (right := number_of(answer)) is not None:

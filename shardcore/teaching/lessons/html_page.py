@@ -74,15 +74,15 @@ class PageAnswer:
 
 
 def lesson_page(lesson: Lesson) -> str:
-    """Return a lesson as a self-contained HTML page, answers collapsed; new files are always the same."""
+    """Return a lesson as a self-contained HTML page with collapsed answers; its new files are always the same."""
     numbers = count()
-    # The pattern names repeat in each drawing, but an id must be unique in a page.
+    # All drawings have the same pattern ids, but an id must be unique in a page.
     page = "".join(_page(lesson))
     return _DRAWING.sub(lambda found: with_ids(found[0], f"drawing{next(numbers)}-"), page)
 
 
 def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
-    """Yield the steps, each with its sample or new file open; the file is closed when the next step is requested."""
+    """Yield the steps, each with its sample or new file open; all files are closed when the iterator ends."""
     random = Random(seed)
     with ExitStack() as files, TemporaryDirectory(prefix="shardcore-") as folder:
         place: Path | None = resource_paths.resources() / "samples" / lesson.sample if lesson.sample else None
@@ -177,7 +177,7 @@ def _stage_parts(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
 
 
 def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = False) -> Iterator[str]:
-    """Yield lookup steps, drawings and bytes as HTML; `hides` leaves out what answers: sentences of steps, stages."""
+    """Yield lookup steps, drawings and bytes as HTML; `hides` omits texts and stages that would show the answer."""
     for target in targets:
         if target.kind is Show.STEP and stage.scene.trace is not None:
             step = stage.scene.trace.steps[target.step]

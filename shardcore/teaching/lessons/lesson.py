@@ -20,9 +20,9 @@ MOST_STEPS = 40
 MOST_OBJECTS = 1000
 MOST_LETTERS = 100_000
 MOST_ROW = 256
-"""Most bytes in a row."""
+"""Maximum number of bytes per row that `- rows:` accepts."""
 RECORD = "record"
-"""A row per record, instead of a number of bytes."""
+"""Value of `- rows:` for one row per record, instead of a number of bytes per row."""
 COMPARISON = "comparison"
 """Name of the panel that opens *Compare formats*."""
 
@@ -36,7 +36,7 @@ _WORDS = "ask|answer|choice|hint|wrong|right|show|reveal|lookup|fresh|only|rows"
 _PLACEHOLDERS = re.compile(r"\{[^{}]*\}")
 _WORDS_PER_MINUTE = 150
 _CLICK = 0.4
-"""Minutes to answer by a click; a typed answer or a repair takes one."""
+"""Estimated minutes to answer by a click; a typed answer or a repair is estimated at one minute."""
 _ALMOST = re.compile(rf"^(?:- (?:{_WORDS.replace('right|', '')})\b|(?:-|[*+] ?)(?:{_WORDS})\b[^:]*:)")
 
 
@@ -67,7 +67,7 @@ class Answer(StrEnum):
     TEXT = "text"
     ITEM = "item"
     MENDED = "mended"
-    """The open file must be repaired: a depth of verification without errors, or `sha256` and its hex digits."""
+    """The open file must be repaired. The answer is the depth of verification to pass, or `sha256` and hex digits."""
     CHOICE = "choice"
 
 
@@ -80,7 +80,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Question of a step. `wrong` has pairs of an answer and the reply to it; an empty answer matches all others."""
+    """Question of a step. `wrong` has pairs (wrong answer, reply); an empty answer stands for all other answers."""
 
     prompt: str
     kind: Answer
@@ -93,7 +93,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """Request for a new file: number of objects, and options of the writer."""
+    """New file that a step requires: number of objects, options of the writer, and format; empty: the lesson's."""
 
     objects: int
     folder: bool = False
@@ -114,7 +114,7 @@ class StepCondition:
 
 @dataclass(frozen=True, slots=True)
 class LessonStep:
-    """Step of a lesson; `places` has the texts of its lines with line numbers, for error messages."""
+    """Step of a lesson; `places` has (text, line number) of each `- WORD: TEXT` line, for error messages."""
 
     title: str
     text: str
@@ -149,7 +149,7 @@ class Lesson:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Steps, questions, questions with a picture, answers that are clicked, and typed numbers; minutes."""
+        """Numbers of steps, questions, questions with a picture, answers by a click, and typed numbers; the minutes."""
         asked = [(step.shows, step.question.kind) for step in self.steps if step.question is not None]
         kinds = [kind for _, kind in asked]
         drawn = [any(one in _PICTURES or what == COMPARISON for one, what in shows) for shows, _ in asked]
@@ -185,7 +185,7 @@ def parse(text: str, name: str) -> Lesson:
 
 
 def _minutes(steps: tuple[LessonStep, ...]) -> int:
-    """Estimate the time of a student who reads each text once, and answers."""
+    """Estimate the minutes that a student takes to read each text once and to answer the questions."""
     questions = [step.question for step in steps if step.question is not None]
     texts = [text for step in steps for text in (step.title, step.text)]
     texts += [text for one in questions for text in (one.prompt, one.right, *(choice.text for choice in one.choices))]
@@ -247,9 +247,9 @@ def _step(lines: list[str], number: int) -> LessonStep:
         if not rest:
             raise LessonError(f"text is missing after `- {word}:`", place)
         if word in _QUESTION_WORDS:
-            question = _asked(question, word, which, rest, place)
+            question = _question_with(question, word, which, rest, place)
         else:
-            step = _done(step, word, which, rest, place)
+            step = _step_with(step, word, which, rest, place)
     if question is not None:
         _check(question, asked)
     elif step.reveals:
@@ -265,7 +265,7 @@ def _check_braces(line: str, place: int) -> None:
 _QUESTION_WORDS = ("ask", "answer", "choice", "hint", "wrong", "right")
 
 
-def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> LessonStep:
+def _step_with(step: LessonStep, word: str, which: str, rest: str, place: int) -> LessonStep:
     if word in ("show", "reveal"):
         kind = which or Show.NODE
         kinds = [one for one in Show if one is not Show.ROWS]
@@ -313,7 +313,7 @@ def _fresh(text: str, place: int) -> Fresh:
     return Fresh(int(count), folder, tuple(values.items()), format)
 
 
-def _asked(question: Question | None, word: str, which: str, rest: str, place: int) -> Question:
+def _question_with(question: Question | None, word: str, which: str, rest: str, place: int) -> Question:
     if word == "ask":
         if question is not None:
             raise LessonError("a step can have only one question; begin a new step with `## ` and its title", place)

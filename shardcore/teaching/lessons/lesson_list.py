@@ -95,7 +95,7 @@ def lessons_of(format: str) -> tuple[Lesson, ...]:
 
 
 def sample_key(lesson: Lesson) -> str:
-    """Return the sample key with the role given in the lesson; empty if there is none."""
+    """Return the key of the lesson's sample that has the role `lesson.key`; empty if there is none."""
     place = resource_paths.resources() / "samples" / lesson.sample
     keys = [key for sample in resource_paths.samples() if sample.path == place for key in sample.keys]
     return next((key.key for key in keys if key.role.value == lesson.key), "")

@@ -1,4 +1,4 @@
-"""One step of a lesson for the open file: text with values, targets, question; new files for its last questions."""
+"""Prepares a lesson step for the open file: values in its texts, bytes and drawings that it shows; packs new files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FRESH = "shardscope-lesson-"
 _TEXT = ("shard", "index", "header", "footer", "offset", "bucket", "chunk", "digest", "slot", "segment", "range", "key")
 _MOST_WORDS = 60
 _NAMES = range(2_000, 60_000)
-"""Names of objects: numbers that are easy to divide on paper, because they may be keys."""
+"""Range of the numbers that name objects; they may be keys, and are small enough to divide on paper."""
 _PIECE = 4096
 
 
@@ -40,7 +40,7 @@ def is_fresh(uri: str) -> bool:
 
 
 def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
-    """Pack a new file, or folder, and return its path; `folder` must be empty.
+    """Pack random objects into a new file or data set in the empty `folder`; return its path.
 
     Raises:
         UsageError: An option of the lesson names a file or folder.
@@ -59,7 +59,7 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
         (inputs / "numbers").write_bytes(struct.pack(f"<{len(numbers)}q", *numbers))
     else:
         for number in random.sample(_NAMES, fresh.objects):
-            # Begins with its number, because shards whose keys are hashes reject two objects with equal content.
+            # Each text begins with a number, because shards whose keys are hashes reject objects with equal content.
             words = " ".join(random.choices(_TEXT, k=random.randrange(1, _MOST_WORDS)))
             (inputs / str(number)).write_text(f"{number} {words}")
     out = folder / ("fresh" if fresh.folder else f"fresh{next(iter(found.suffixes), '')}")
@@ -77,7 +77,7 @@ _LOOKED_AT = 20
 
 @dataclass(frozen=True, slots=True)
 class StepTarget:
-    """Target shown by a step: a node, bytes, a step of the lookup, a drawing (of such a step) or a panel."""
+    """Something that a lesson step shows: node, bytes, step of the lookup, drawing (of such a step) or panel."""
 
     kind: Show
     name: str = ""
@@ -89,7 +89,7 @@ class StepTarget:
 
 @dataclass(frozen=True, slots=True)
 class LessonStage:
-    """Step of a lesson with its values filled in.
+    """Step of a lesson, prepared for the open file: placeholders in its texts are replaced by values of the file.
 
     Attributes:
         missing: Reason why the step cannot be shown for this file; empty if it can.
@@ -115,7 +115,7 @@ class LessonStage:
 
     @property
     def origin(self) -> int:
-        """Offset of the bytes that are shown, at which a row of bytes begins; 0 without."""
+        """Offset of the first bytes that the step shows, at which a row of the byte view begins; 0 if it shows none."""
         spans = (target.path[-1].span if target.path else target.span for target in self.shown)
         return next((span.start for span in spans if span is not None), 0)
 
@@ -128,7 +128,9 @@ class LessonStage:
 
 
 def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> LessonStage:
-    """Fill in a step. Reads the file, and an index of up to `MOST_INDEX` bytes; damage is reported in `missing`.
+    """Return step `number` of a lesson with the values of a shard in its texts; damage is reported in `missing`.
+
+    Loads an index of up to `MOST_INDEX` bytes. `key` is the key to look up; if it is empty, one is chosen.
 
     Raises:
         SourceError: The source cannot be read.
@@ -173,7 +175,7 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
 
 
 def pick_key(shard: Shard) -> str:
-    """Return a key, always the same one; empty without keys."""
+    """Return a key to look up, the same one at each call; empty if the shard has no keys."""
     objects = shard.objects
     first = len(objects) // 3
     rows = (*objects.keys[first : first + _LOOKED_AT], *objects.keys[:_LOOKED_AT])
@@ -199,7 +201,7 @@ def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
 
 
 def _lookup(lesson: Lesson, number: int, scene: LessonScene) -> Trace | None:
-    """Return the trace of the last `lookup` line up to step `number`, but not before the last new file."""
+    """Return the trace of the last `- lookup:` line up to step `number`; None if there is none in the current file."""
     for step in reversed(lesson.steps[: number + 1]):
         if step.lookup:
             try:
@@ -224,7 +226,7 @@ def _shown_before(lesson: Lesson, number: int, scene: LessonScene) -> int:
 
 
 def _filled(question: Question, scene: LessonScene, step: LessonStep) -> Question:
-    """Fill in a question. Choices are shuffled with the prompt as seed, so that their order is always the same."""
+    """Replace placeholders in a question. Choices are shuffled with the prompt as seed: their order never changes."""
     choices = list(question.choices)
     Random(question.prompt).shuffle(choices)
     # Replies are filled in now, so that errors in them are reported before an answer is given.
@@ -236,7 +238,7 @@ def _filled(question: Question, scene: LessonScene, step: LessonStep) -> Questio
         prompt=scene.prose(question.prompt),
         choices=tuple(replace(choice, text=scene.prose(choice.text)) for choice in choices),
         hints=tuple(map(scene.prose, question.hints)),
-        wrong=tuple(wrong for wrong in question.wrong if _sayable(wrong, scene)),
+        wrong=tuple(wrong for wrong in question.wrong if _is_fillable(wrong, scene)),
     )
 
 
@@ -256,7 +258,7 @@ def _at(step: LessonStep, text: str) -> Iterator[None]:
         raise
 
 
-def _sayable(wrong: tuple[str, str], scene: LessonScene) -> bool:
+def _is_fillable(wrong: tuple[str, str], scene: LessonScene) -> bool:
     try:
         for text in wrong:
             scene.fill(text)
@@ -290,7 +292,7 @@ def _found(
 
 
 def drawn(shown: StepTarget, scene: LessonScene) -> Drawing:
-    """Draw a target with the control values given in the lesson.
+    """Return the drawing that a step shows, with the control values that the lesson specifies.
 
     Raises:
         NotHereError: The drawing, control or value is unknown.

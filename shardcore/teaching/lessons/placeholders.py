@@ -47,11 +47,11 @@ class LessonScene:
     trace: Trace | None = None
 
     def fill(self, text: str) -> str:
-        """Replace braces by plain values: no thousands separators, no Markdown."""
+        """Replace placeholders in braces by plain values: no thousands separators, no Markdown."""
         return self._filled(text, lambda value, before: _plain(value))
 
     def prose(self, text: str) -> str:
-        """Replace braces by formatted values; text from the file is escaped for Markdown."""
+        """Replace placeholders in braces by formatted values; text from the file is escaped for Markdown."""
         return self._filled(text, _said)
 
     def _filled(self, text: str, said: Callable[[object, str], str], depth: int = 0) -> str:
@@ -123,7 +123,7 @@ class LessonScene:
         raise NotHereError(f"the lookup has no step “{title}”")
 
     def node(self, path: str) -> tuple[Node, ...]:
-        """Return the path to a node, given names (`*` matches any text) or numbers (`[5]`); decodes bytes on the way.
+        """Return the nodes from the root to `path`: names (`*`: any text) or numbers (`[5]`), separated by `/`.
 
         Raises:
             NotHereError: There is no such node.
@@ -137,7 +137,7 @@ class LessonScene:
         return found
 
     def span(self, text: str) -> Span:
-        """Return the bytes of a node, or those of a range `START..STOP`, with ` of SOURCE` outside the file itself."""
+        """Return the span of a node, or of `START..STOP`; with ` of SOURCE`, the range is in another source."""
         found = _RANGE.fullmatch(text)
         if found is None:
             return self.node(text)[-1].span

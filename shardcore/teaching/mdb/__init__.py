@@ -42,10 +42,10 @@ _KINDS = (
 )
 
 MANY = 1024
-"""Number of chunks from which keys are grouped by two digits instead of one."""
+"""Number of chunks from which keys are grouped by their first two hex digits instead of one."""
 
 MOST_NAMED = 256
-"""Above this number, files and xorbs are drawn without names."""
+"""Maximum number of files or xorbs that are drawn with names."""
 
 
 def shares(file: MdbFile) -> tuple[Share, ...]:
@@ -142,7 +142,7 @@ def sketches(shard: MdbShard, trace: Trace | None) -> tuple[Sketch, ...]:
 
 
 def folder_sketches(data_set: MdbDataSet, trace: Trace | None) -> tuple[Sketch, ...] | None:
-    """Return the drawings of the first shard, which is opened at the first drawing."""
+    """Return the drawings of the first shard, which is opened at the first drawing; None after a lookup."""
     first = data_set.first_member
     scene = MdbScene(lambda: cast("MdbShard", data_set.member(first)).file, None)
     return None if trace is not None else data_set.placed_sketches(_sketches(scene), first) if first else ()

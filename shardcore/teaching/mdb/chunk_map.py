@@ -1,4 +1,4 @@
-"""Drawings *Chunk map*, files above xorbs with a band per segment, and *Insert 10 bytes*, which chunks are new."""
+"""Drawings *Chunk map* (files above xorbs, a band per segment) and *Insert 10 bytes* (which chunks then change)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ USUAL_CHUNK = 64 * 1024
 """Approximate average size of a chunk; also the size of fixed pieces."""
 
 FINEST = 128
-"""Largest divisor, with which the minimum chunk size equals the window of the hash, 64 bytes."""
+"""Largest divisor of the chunk sizes; with it, the minimum chunk size equals the window of the hash, 64 bytes."""
 
 _TOP_BITS = 16
 
@@ -74,7 +74,7 @@ class Rule:
 
 
 def rule_for(hashes: NDArray[np.uint64], several: int) -> Rule:
-    """Return the rule with the largest chunks that gives `several` chunks; if none does, the finest rule."""
+    """Return the rule with the largest chunks that gives at least `several` chunks; if none does, the finest rule."""
     rule = Rule()
     while rule.finer < FINEST and len(rule.ends(rule.candidates(hashes).tolist(), len(hashes))) < several:
         rule = Rule(rule.finer * 2)
@@ -104,16 +104,14 @@ class Cut:
 
 
 NEW = b"0123456789"
-"""The inserted bytes."""
-
 MOST_BYTES = 1 << 20
-"""Bytes read from the start of a file."""
+"""Maximum number of bytes read from the start of a file."""
 
 SEVERAL = 6
-"""Number of pieces to aim for, so that the effect is visible."""
+"""Number of pieces to get from a file, if possible, so that the effect is visible."""
 
 FEW = 3
-"""With fewer pieces, the caption says that the file is too small."""
+"""Minimum number of pieces; with fewer, the caption says that the file is too small."""
 
 SHOWN = 13
 """Number of pieces drawn per ruler."""
@@ -154,7 +152,7 @@ class CutsSketch(SceneSketch[MdbScene]):
             return Cut(b"".join(read_range(file, ref, 0, min(ref.size, MOST_BYTES))), SEVERAL)
         except ExternalMissing as error:
             return (
-                "Its bytes are needed to cut a file, but they are in a xorb that cannot be read: "
+                "The bytes of this file are needed to cut it, but they are in a xorb that cannot be read: "
                 f"{error.message}. Choose the folder of the xorbs."
             )
 

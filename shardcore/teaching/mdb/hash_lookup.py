@@ -41,7 +41,7 @@ class HashLookupSketch(SceneSketch[MdbScene]):
         scene, index = self._scene, self._scene.index
         key, secret = scene.key, scene.file.layout.key
         if key is not None and key.kind == CHUNK:
-            # A hash copied from the shard is keyed already.
+            # A hash copied from the shard is already protected by the HMAC key of the shard.
             stored = scene.row < 0 or index.rows_of(CHUNK, np.frombuffer(key.raw, np.uint8).reshape(1, -1))[0] < 0
             return CHUNK, protect(secret, key.raw) if stored else key.raw
         if key is not None:

@@ -1,4 +1,4 @@
-"""Data shared by the drawings of a shard: index, current file, users of a xorb."""
+"""Data shared by the drawings of an MDB shard: index, drawn file, and the segments that use a xorb."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from shardcore.model.drawing import Control
 from shardcore.teaching import slider
 
 AT_ONCE = 1 << 18
-"""Size in bytes up to which a shard has controls before its first drawing."""
+"""Maximum size in bytes of a shard whose controls are shown before its first drawing."""
 
 
 MOST_KEPT = 16
-"""Number of xorbs whose users are cached."""
+"""Maximum number of xorbs whose segments are cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Uncompressed bytes of segments in listed xorbs, of segments in other xorbs, and of distinct listed chunks."""
+    """Uncompressed bytes of segments in listed xorbs, of segments in other xorbs, and of all distinct listed chunks."""
 
     described: int
     elsewhere: int
@@ -58,7 +58,7 @@ class MdbScene:
 
     @cached_property
     def number(self) -> int:
-        """Number of the file drawn first: the requested one, or one that uses the requested xorb or chunk."""
+        """Number of the file drawn first: the requested one, one that uses the requested xorb or chunk, or any."""
         index, row = self.index, self.row
         files = index.counts[0]
         if 0 <= row < files:

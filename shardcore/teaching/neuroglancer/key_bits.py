@@ -34,17 +34,17 @@ MOST_AXES = 10
 CURVE = 4
 """Cells per axis of the drawn part of the Morton curve."""
 CELL_AXES, CODE_DIGITS = 5, 8
-"""Most axes and bits of the drawing of a cell."""
+"""Maximum number of axes, and of bits of the key, in the drawing *Cell*."""
 FILES = 8
 MINISHARDS = 12
 COLUMNS = ((10**15, 2), (10**10, 3), (0, 5))
-"""Number of index columns drawn per smallest key: (key, columns), because long keys are wide."""
+"""(smallest key, number of index columns drawn for keys from it on); fewer for large keys, whose digits are wide."""
 
 AXES = (("x", Tone.ONE), ("y", Tone.TWO), ("z", Tone.THREE), ("w", Tone.FOUR))
 
 
 def key_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
-    """Return the 64 bits of the key by purpose; `grips` makes the field widths adjustable."""
+    """Return the 64 bits of the key and the fields that they form; `grips` makes the field widths adjustable."""
     items = [_field("dropped", "preshift_bits", 0, spec.preshift_bits, Tone.FAINT, spans, grips=grips)]
     if spec.hash == IDENTITY:
         items += _hash_fields(spec, spec.preshift_bits, spans, "key", grips=grips)
@@ -122,7 +122,7 @@ def _field(
 
 
 def letters_of(grid: Sequence[int]) -> Mapping[int, tuple[str, Tone]]:
-    """Return name and tone of the axis per bit of a Morton code."""
+    """Return, for each bit of a Morton code, name and tone of the axis that gives the bit."""
     return {bit: AXES[min(axis, len(AXES) - 1)] for bit, (axis, _) in enumerate(bit_owners(grid))}
 
 
@@ -170,7 +170,7 @@ def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
 
 
 def cell_drawing(key: int, grid: Sequence[int]) -> Drawing | None:
-    """Return the drawing *Cell*: the lowest bits of a Morton code, the axis of each, and the cell."""
+    """Return the drawing *Cell*: low bits of a Morton code, the axis of each, and the cell; None if not drawable."""
     if len(grid) > CELL_AXES:
         return None
     try:
@@ -200,7 +200,7 @@ def cell_drawing(key: int, grid: Sequence[int]) -> Drawing | None:
 
 
 def files_figure(spec: ShardingSpec, place: KeyLocation, loads: Mapping[int, int]) -> Cells:
-    """Return the files around that of the key, and of those with a known load their number of keys."""
+    """Return the shard files around that of the key; `loads` has the number of keys of the loaded files."""
     shown, items = window(spec.shards, place.shard, FILES), []
     for number in shown:
         here, load = number == place.shard, loads.get(number)
@@ -218,7 +218,7 @@ def files_figure(spec: ShardingSpec, place: KeyLocation, loads: Mapping[int, int
 def minishards_figure(
     spec: ShardingSpec, place: KeyLocation, load_of: Callable[[int], tuple[int | None, str]], *, stored: bool
 ) -> Cells:
-    """Return the minishards around that of the key; `load_of` gives number of keys, None if unknown, and damage."""
+    """Return the minishards around that of the key; `load_of` returns a number of keys or None, and a damage text."""
     shown, items = window(spec.minishards, place.minishard, MINISHARDS), []
     for number in shown:
         here, (load, fault) = number == place.minishard, load_of(number)
@@ -245,7 +245,7 @@ def columns_shown(searched: KeySearched) -> range:
 
 
 def keys_rows(searched: KeySearched, shown: range) -> list[list[Item]]:
-    """Return the stored id deltas of a minishard index, and their running sums."""
+    """Return two rows: the key differences stored in a minishard index, and their running sums, the keys."""
     ids, column = searched.read.entries.ids, searched.read.columns[0]
     first = [Item("chunk_ids", (column,), doc="First row of the index, as stored: each key minus the key before it.")]
     sums = [Item("key = sum", doc="Computed by readers: the key before it plus the difference.")]
@@ -440,7 +440,7 @@ class BitsSketch:
 
     @staticmethod
     def _known_load(file: NeuroglancerFile, number: int) -> tuple[int | None, str]:
-        """Return number of keys and damage of a minishard without reading; None if the number is unknown."""
+        """Return number of keys (None if unknown) and damage text of a minishard, without reading the file."""
         table = file.levels.known_table
         if table is not None:
             return (None, table.damage[number].message) if number in table.damage else (len(table.rows_of(number)), "")
@@ -469,7 +469,7 @@ class BitsSketch:
     # --- what if -----------------------------------------------------------------------------------------------------
 
     def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
-        """Add the figures of the cached keys with a changed specification; return the same as `_stored_spec`."""
+        """Add the figures of the cached keys with a changed specification; return omitted keys (number) and caption."""
         moved, count, complete = self._cached_keys()
         minishards, shards = spec.place_many(moved)
         own = minishards[shards == np.uint64(place.shard)]
@@ -499,12 +499,12 @@ class BitsSketch:
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 
     def _cached_keys(self) -> tuple[Keys, int, bool]:
-        """Return the first keys in memory (without an index: of one minishard), their number, and if these are all."""
+        """Return loaded keys (at most `MOVED_KEYS`; else of one minishard), the number loaded, and if these are all."""
         opened, all_files = self._open_files()
         tables = [file.levels.known_table for file in opened]
         known = [table.entries.ids for table in tables if table is not None]
         if count := sum(map(len, known)):
-            # Only as many files as give this number of keys, because a data set may have thousands open.
+            # Keys are joined only until there are `MOVED_KEYS`, because a data set may have thousands of open files.
             ends = accumulate(map(len, known), initial=0)
             first = [ids[: MOVED_KEYS - end] for ids, end in zip(known, ends, strict=False) if end < MOVED_KEYS]
             return np.concatenate(first), count, all_files and len(known) == len(tables)

@@ -118,7 +118,7 @@ def sketches(shard: SwhShard, trace: Trace | None) -> tuple[Sketch, ...]:
 
 
 def folder_sketches(data_set: SwhDataSet, trace: Trace | None) -> tuple[Sketch, ...] | None:
-    """Return the drawings of the first shard, which is opened at the first drawing."""
+    """Return the drawings of the first shard, which is opened at the first drawing; None after a lookup."""
     first = data_set.first_member
     scene = KeyScene(lambda: cast("SwhShard", data_set.member(first)).file, None)
     return None if trace is not None else data_set.placed_sketches(_sketches(scene), first) if first else ()

@@ -1,6 +1,6 @@
-"""The key of the drawings of a Read Shard, and *Displacement*: select directory, unary bits, low bits, value store.
+"""Drawing *Displacement* of a Read Shard: finding the displacement of a key's bucket in the hash function section.
 
-The lowest bit of a row is at its right, so that numbers can be read; a bit string runs from right to left.
+`KeyScene` has the key of all drawings. The lowest bit of a row is at its right, so that numbers can be read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HASHED_KEYS = 5000
 """Maximum number of objects in a shard whose keys are all hashed, to draw the keys of a bucket."""
 
 _FEW_SLOTS, _SOUGHT = 64, 4096
-"""Number of slots searched for a first key: at first, and then if none of them has a key."""
+"""Number of slots searched for a first key: at first, and in total if the first ones have no key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class StoredKey:
 
 
 class KeyScene:
-    """The drawn key: the requested key of a lookup, or the key of the first object. It is read at the first drawing."""
+    """Key that the drawings show: that of the lookup, or of the first object. The file is read at the first drawing."""
 
     def __init__(self, open_file: Callable[[], SwhFile], trace: Trace | None) -> None:
         self._open_file = open_file
@@ -56,7 +56,7 @@ class KeyScene:
 
     @property
     def few(self) -> bool:
-        """True if all keys may be hashed."""
+        """True if the shard is so small that all its keys are hashed for the drawings."""
         layout = self.file.layout
         return layout.declared <= HASHED_KEYS and layout.slots <= 2 * HASHED_KEYS
 
@@ -90,7 +90,7 @@ class KeyScene:
 
     @property
     def function(self) -> Decoded | None:
-        """Values of all buckets; None if the shard has too many keys or the hash function is damaged."""
+        """Decoded values of all buckets; None if the shard has too many keys or the hash function is damaged."""
         try:
             return self.file.function()[1] if self.few else None
         except FormatError:
@@ -117,7 +117,10 @@ _MOST_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class ValueEnd:
-    """End of the value of a bucket, by its one-bit and low bits: the bucket of the key (`own`), or the one before."""
+    """End of a bucket's value in the value store (`stop`), computed from the bucket's one-bit and low bits.
+
+    The bucket is that of the key (`own` is True), or the one before it, whose value ends where the key's value begins.
+    """
 
     bucket: int
     position: int
@@ -134,7 +137,7 @@ class ValueEnd:
 
 
 def value_ends(located: DisplacementLocated) -> list[ValueEnd]:
-    """Return the end of the value, and that of the bucket before if there is one, where the value begins."""
+    """Return the end of the value of the key's bucket, then that of the bucket before it; bucket 0 has none before."""
     bucket, stop = located.hashed.bucket, located.start + located.length
     before = ValueEnd(bucket - 1, located.positions[0], located.lows[0], located.start, False)
     own = ValueEnd(bucket, located.positions[1], located.lows[1], stop, True)
@@ -253,7 +256,7 @@ PLACE_LINKS = (
     ("end", "value", Tone.HIT),
     ("value", "d", Tone.HIT),
 )
-"""Links between items; each is drawn only if both of its items are drawn."""
+"""Arrows: names of the items at start and end, and the tone; each is drawn only if both items are drawn."""
 
 
 def links_between(figures: tuple[Figure, ...]) -> tuple[Link, ...]:

@@ -36,7 +36,7 @@ ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32
 class KeyMove:
     """Path of one key of the bucket for a displacement: from slot `first`, in jumps of `step`, to `slot`.
 
-    `stored_slot` is its slot in the index, -1 if it is not stored; `selected` is the key of the drawing.
+    `stored_slot` is its slot in the index, -1 if it is not stored; `selected` is True for the key of the drawing.
     """
 
     key: bytes
@@ -52,7 +52,7 @@ class KeyMove:
 
 @dataclass(frozen=True, slots=True)
 class BucketKeys:
-    """Moves of the keys of a bucket, that of the drawn key first, and the keys in slots; those in `away` leave them."""
+    """Paths of the keys of a bucket, the selected key first, and the keys in the slots; keys in `away` leave theirs."""
 
     moves: list[KeyMove]
     there: Mapping[int, bytes]
@@ -97,7 +97,7 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
 
 
 def buckets_figure(placed: KeyPlaced, tried: int, known: Decoded | None, *, fits: bool) -> Cells:
-    """Return the buckets around g, each with its displacement if known."""
+    """Return the buckets around that of the key, each with its displacement if known."""
     hashed, stored, place = placed.hashed, placed.displacement, value_span(placed.located)
     bucket, shown = hashed.bucket, window(hashed.hashing.buckets, hashed.bucket, BUCKETS)
     items = []
@@ -160,7 +160,7 @@ def _tone_of(moves: Sequence[KeyMove]) -> Tone:
 
 
 def path_of(first: int, step: int, displacement: int, slots: int) -> list[tuple[int, str]]:
-    """Return the slots that a key visits, each with the label of its jump; of many jumps only the first."""
+    """Return the slots that a key visits, each with the label of its jump; of many jumps, the first and the last."""
     turns, probes = divmod(displacement, slots)
     whole = probes <= JUMPS
     path = [(first, "")]
@@ -183,7 +183,7 @@ def stop_name(number: int, text: str) -> str:
 
 
 def path_links(path: Sequence[tuple[int, str]], names: Sequence[str]) -> list[Link]:
-    """Return the arrows of a path between its stops, the items `names`; none where two stops are one item."""
+    """Return the arrows of a path; `names` are the items of its stops. Two stops on one item have no arrow."""
     links = [Link("f", names[0], "start", Tone.KEY, 1, stop_text(path, 0))]
     for number, (before, after) in enumerate(itertools.pairwise(names), 1):
         if before != after:
@@ -310,7 +310,7 @@ KEYS_DRAWN = 5
 """Maximum number of keys of a bucket drawn with their sums."""
 
 KEYS_DRAWN_UNFOLDED = 2
-"""Maximum while the rounds of the hash are drawn, too, because the number of items is limited."""
+"""Maximum number of keys drawn with their sums if the rounds of the hash are drawn too: items are limited."""
 
 _SLID = 1 << 24
 """Largest displacement for which a slider is offered; writers use smaller ones."""
@@ -370,7 +370,7 @@ class SlotPlacementSketch(SceneSketch[KeyScene]):
         )
 
     def _bucket(self, placed: KeyPlaced, tried: int) -> BucketKeys:
-        """Return where the keys of the bucket go; for a shard with many keys, only the key of the drawing."""
+        """Return the paths of the bucket's keys for displacement `tried`; in a large shard, only of the drawn key."""
         hashed, file, known = placed.hashed, self._scene.file, self._scene.all_keys
         layout = file.layout
         goal = chd.slot_one(hashed.first, hashed.step, tried, layout.slots)

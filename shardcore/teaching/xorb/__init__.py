@@ -49,7 +49,7 @@ def sums_figure(records: Records, number: int) -> Table:
 
 
 class _ChunkSketch:
-    """Drawing about one chunk; `absent` starts the caption if the requested chunk does not exist."""
+    """Drawing of one chunk; `absent` is the first sentence of the caption if the key was not found, else empty."""
 
     more: tuple[Control, ...] = ()
 

@@ -75,7 +75,7 @@ def test_info_blocks_of_the_reference(name: str) -> None:
         (124, b"\x01", "boundaries: num_chunks is 1, but the length of the info block gives 2"),
         (128, b"\x05", "stored ends"),
         (132, b"\x18", "the last stored end is 0x18"),
-        (136, b"\x09", "unpacked ends must ascend"),
+        (136, b"\x09", "unpacked ends do not ascend"),
         (144, b"\x09", "trailer: num_chunks is 9, but the length of the info block gives 2"),
         (148, b"\x09", "hashes_section_offset_from_end is 9; it must be 132"),
         (152, b"\x09", "boundary_section_offset_from_end is 9; it must be 56"),

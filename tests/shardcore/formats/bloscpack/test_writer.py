@@ -211,7 +211,7 @@ def test_arrays_that_are_none_are_named(tmp_path: Path) -> None:
         whole[:-1]: r"an array of int64 with shape \(10,\) has 80 bytes; the content has 79",
         whole + b"x": "the content has 81",
         whole.replace(b"descr", b"deskr"): "is not a readable .npy file: its header is invalid",
-        whole.replace(b"'descr'", b"'descr "): "header is invalid: it is not a dictionary",
+        whole.replace(b"'descr'", b"'descr "): "header is invalid: it must be a Python dictionary",
         whole[:7] + b"\x09" + whole[8:]: "its header is invalid: .*version",
         (tmp_path / "o.npy").read_bytes(): "Python objects are not supported",
     }
