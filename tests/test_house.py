@@ -59,7 +59,7 @@ ROOMS = {
     # JSON rows are written from columns; `lesson list` counts pictures and clicks
     "shardcore/cli": (16, 3_051, 2_315, 290),
     # gzip and checksums by libdeflate; content-defined chunking in C where there is a compiler; xorbs in large pieces
-    "shardcore/codecs": (15, 2_158, 1_764, 307),
+    "shardcore/codecs": (15, 2_158, 1_764, 306),
     "shardcore/containers": (7, 1_464, 1_039, 72),
     "shardcore/formats": (1, 0, 0, 1),
     # NumPy arrays are written as they are; a file that ends in a chunk is damaged; .npy headers come back
@@ -71,7 +71,7 @@ ROOMS = {
     # contents are verified; key spaces of one file per object, declared once for reading and writing; `..` with consent
     "shardcore/formats/neuroglancer": (25, 6_302, 5_037, 642),
     # contents of many rows are read together; many objects are added in little memory; a loaded index finds at once
-    "shardcore/formats/swh": (13, 2_982, 2_381, 340),
+    "shardcore/formats/swh": (13, 2_982, 2_381, 338),
     # a cut xorb opens with the chunks before the cut
     "shardcore/formats/xorb": (9, 1_202, 905, 134),
     # arrays are indexed like those of NumPy; tables by Arrow's C stream; times as options
