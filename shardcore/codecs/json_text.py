@@ -1,4 +1,4 @@
-"""JSON parsing with limits on size, depth, number of values, and digits; byte ranges of JSON values and of text cells.
+"""JSON parsing with limits on size, depth, number of values, and digits; byte ranges of JSON values and CSV cells.
 
 The standard parser has no limits: 10 MB of `[],[],` take 250 MB of memory, and 1,000 brackets raise `RecursionError`.
 """

@@ -208,7 +208,7 @@ class ChunkGrid(ABC):
         ranges = [_coordinates(one, *end, axis) for axis, (one, end) in enumerate(zip(given, ends, strict=True))]
         shape = tuple(map(len, ranges))
         if (size := math.prod(shape) * self.dtype.itemsize) > limit:
-            raise LimitExceeded(f"the index selects {plural(size, 'byte')}; at most {limit:,} are read at once")
+            raise LimitExceeded(f"the selected elements have {plural(size, 'byte')}; the limit is {limit:,}")
         out = np.zeros(shape, self.dtype, order="C" if self.order == "C" else "F")
         inner = tuple(slice(one.start, one.stop, one.step) for one in ranges[axes:])
         wanted = list(self._parts(ranges[:axes])) if size else []

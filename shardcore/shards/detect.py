@@ -312,5 +312,5 @@ def _surest(verdicts: list[tuple[Format, Verdict]], name: str) -> tuple[Format, 
     best = max(verdicts, key=lambda fv: fv[1].certainty)
     rivals = [f"{f.name}: {v.why}" for f, v in verdicts if v.certainty is best[1].certainty]
     if len(rivals) > 1 and best[1].certainty is Certainty.PARTLY:
-        raise NotAShard(f"{name}: only partial matches: {'; '.join(rivals)}", candidates=tuple(rivals))
+        raise NotAShard(f"{name}: only these formats match, in part: {'; '.join(rivals)}", candidates=tuple(rivals))
     return best

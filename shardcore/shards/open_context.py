@@ -58,7 +58,7 @@ class Reach(Protocol):
     def __call__(
         self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
     ) -> Folder:
-        """Open the folder. Options that the caller passed to `open` override the arguments, which a file contains.
+        """Open the folder at an address that a file contains. Options passed to `open` override those of the file.
 
         Raises:
             SourceError: The folder cannot be read.

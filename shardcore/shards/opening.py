@@ -188,7 +188,7 @@ MOST_INSIDE = 16
 
 
 def path_inside(where: str) -> tuple[str, InsidePath] | None:
-    """Split `FILE#/KEY/KEY…` into file and path inside it; None for the path of a file, even one that contains `#/`."""
+    """Split `FILE#/KEY/KEY…` into file and path inside it; None without a path inside, or if a file is named so."""
     if "#/" not in where or (not is_address(where) and os.path.lexists(local_path(where))):
         return None
     file, path, rest = split_inside(where)

@@ -46,9 +46,9 @@ def filled(page: str, layouts: Mapping[str, Record | Columns]) -> str:
 
 
 class PageContract:
-    """Contract tests for the format reference, a Markdown page; derive from it, and define page and layouts.
+    """Contract tests for the Markdown page of the format reference. Subclasses define `page` and `layouts`.
 
-    With `UPDATE_PAGES=1` in the environment, the tables are rewritten instead of compared.
+    With `UPDATE_PAGES=1` in the environment, the tables of the page are rewritten instead of compared.
 
     Attributes:
         page: Path of the page.

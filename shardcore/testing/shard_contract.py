@@ -206,7 +206,7 @@ class CommonContract(SampleContract):
     """Contract tests for both files and data sets.
 
     Attributes:
-        alone: Titles of lookup steps that compute only from the key or from options, and so need no inputs.
+        alone: Titles of lookup steps that use only the key or options, so they list no bytes of the file as inputs.
     """
 
     alone: ClassVar[Sequence[str]] = ()

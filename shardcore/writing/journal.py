@@ -256,7 +256,7 @@ def opened_journal(path: Path, *, writable: bool = False) -> Iterator[IO[bytes]]
         raw = open_side_file(where, writable=writable)
     except SourceError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            raise UsageError(f"no {where}: nothing to undo") from error
+            raise UsageError(f"there is no file {where}: nothing to undo") from error
         raise
     with raw:
         yield raw

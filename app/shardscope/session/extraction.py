@@ -54,7 +54,7 @@ class ExtractionRequest:
     """Objects to extract, target folder and options.
 
     Attributes:
-        rows: Rows to extract; None for everything, as on the command line.
+        rows: Rows to extract; None: what the command `extract` takes by default.
         afresh: Whether to open the shard again for reading, because it was closed or the connection was lost.
     """
 

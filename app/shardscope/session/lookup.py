@@ -1,4 +1,4 @@
-"""Lookups of keys, step by step; the search for references to bytes; and the open question of a lesson."""
+"""State of lookups: the steps of a key, the search for references to bytes, and the current question of a lesson."""
 
 from __future__ import annotations
 

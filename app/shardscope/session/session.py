@@ -198,7 +198,7 @@ class Session(QObject):
                     if source.cheap:
                         detect(source)
                     elif otherwise is not None:  # it would be decoded as a whole
-                        raise UsageError(f"{short(source.title)} is long")
+                        raise UsageError(f"{short(source.title)} is too long to detect its format")
             return replace(request, inside=(*request.inside, step, *more))
 
         def failed(error: BaseException) -> None:

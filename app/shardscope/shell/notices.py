@@ -159,7 +159,7 @@ class Notice(QFrame):
         self.label.set_text(cut_middle(self.text, longest), copied=self.text)
 
     def height_at(self, width: int) -> int:
-        """Arrange the buttons so that the notice is lowest at a width in pixels; return its height."""
+        """Arrange the buttons for the smallest height at a width in pixels; return that height."""
         layout, heights = self.layout(), {}
         assert layout is not None
         for way in _WAYS:

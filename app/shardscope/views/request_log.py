@@ -448,7 +448,7 @@ class RequestLogPanel(QWidget):
 
 
 def source_name(shard: Shard, address: str) -> str | None:
-    """Return the name of the source of the open shard at an address; None if there is none."""
+    """Return the name of the source of the open shard that has this address; None if no source has it."""
     source = shard.source
     if source is not None and source.uri == address:
         return ""

@@ -31,7 +31,7 @@ DEFAULT_BITS = 8
 MAX_ZONES = 1 << 20
 """Largest zones file, in bytes."""
 MAX_YAML = 1 << 18
-"""Longest YAML text, in letters; longer texts must be JSON, which is parsed faster."""
+"""Longest YAML text, in characters; longer texts must be JSON, which is parsed faster."""
 
 _NAME = re.compile(r"([0-9]{8})_([0-9A-F]{1,4})_([0-9]{4,9})\.des")
 _LABEL = re.compile(r"[^/\\\0-\x1f%@]+")
@@ -312,7 +312,7 @@ def _parse_text(text: str) -> Any:
 
 def _parse_yaml(text: str, json_error: FormatError) -> Any:
     if len(text) > MAX_YAML:
-        raise FormatError(f"zones: not JSON ({json_error}), and too long for YAML (limit: {MAX_YAML:,} letters)")
+        raise FormatError(f"zones: not JSON ({json_error}), and too long for YAML (limit: {MAX_YAML:,} characters)")
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]

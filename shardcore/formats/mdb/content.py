@@ -1,4 +1,4 @@
-"""Reads content from xorbs (chunks, files, byte ranges), writes recipes as JSON, and traces content in the xorbs."""
+"""Content of files and chunks, read from xorbs; recipes as JSON; lookup steps to the bytes in the xorbs."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ class Shaded:
 
     Attributes:
         light: Brightness from 0 to 1.
-        hit: Per pixel: number of a triangle, `LINE` plus that of a line, or `DOT` plus that of a point; -1 for none.
+        hit: What each pixel shows: the index of a triangle, `LINE` + index of a line, `DOT` + index of a point, or -1.
         things: Per pixel: value of `Scene.triangle_things` for the triangle; -1 for none.
     """
 

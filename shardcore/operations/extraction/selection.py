@@ -217,7 +217,7 @@ def _adapting(shard: DataSet, fresh: bool) -> Iterator[EachPlanned | None]:
 
 
 def _all_refs(shard: Shard, asked: Extract, progress: Progress, alone: bool) -> tuple[Iterator[Wanted], int]:
-    """Return all objects to extract, and their number; if the shard has a view of its whole content, only that view.
+    """Return all objects to extract, and their number. If one object is the whole content, only that is returned.
 
     Kinds that are parts of others (the chunks of a file) are left out unless requested.
     """

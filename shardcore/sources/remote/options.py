@@ -31,7 +31,7 @@ class RemoteOptions:
         endpoint_url: Address of an S3-compatible store, instead of Amazon's.
         region: Region of the bucket; default: found by redirects.
         profile: Profile of the AWS configuration whose credentials sign the requests.
-        anonymous: True: requests are not signed. False: they must be. None: signed if there are credentials.
+        anonymous: True: do not sign requests. False: require credentials. None: sign if there are credentials.
         requester_pays: Whether you accept charges for requests and transfer, as some buckets require.
         addressing: `path` (endpoint/bucket/key) or `virtual` (bucket.endpoint/key); None: default of the endpoint.
         access_key: Credentials instead of a profile, with `secret_key`.

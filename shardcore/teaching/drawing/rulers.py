@@ -1,4 +1,4 @@
-"""Layout of number lines: ranges in lanes, marks, names, ticks at round numbers; ribbons between two of them."""
+"""Layout of number lines: rows of ranges, marks, names, ticks at round numbers, and bands that connect two lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Request to show a drawing, and the minimum size of the area for drawings. Without Qt: loaded at program start."""
+"""Request to show a drawing, and the minimum size of the area for drawings. Imports no Qt: loaded at the start."""
 
 from __future__ import annotations
 

@@ -492,7 +492,7 @@ class DrawingPanel(QWidget):
         return any(before.get(c.name, c.value) != now.get(c.name, c.value) for c in sketch.controls)
 
     def _led(self, selection: Selection) -> bool:
-        """Return whether a lesson sets the drawing: its question is about the drawing, or it made the selection."""
+        """Return whether a lesson controls the drawing: its question is about the drawing, or it set the selection."""
         question = self._session.lookup.open_question
         return question.in_drawing or (question.is_open and selection.origin is question.asker)
 

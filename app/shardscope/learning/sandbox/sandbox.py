@@ -332,7 +332,7 @@ class Sandbox(QObject):
             job.cancel()
 
     def compare(self) -> None:
-        """Compare the objects with those on disk. These are read first; the user is asked if they have many bytes."""
+        """Compare the objects of the sandbox with those on disk, which are read first; many bytes need consent."""
         self.impact, self.error = None, ""
         self.compared.emit()
         if self._was is None:

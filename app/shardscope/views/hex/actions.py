@@ -1,4 +1,4 @@
-"""Actions of the hex panel for the menus of the window, its context menu, copying, and the number of bytes per row."""
+"""Actions of the hex panel, in its context menu and in the menus of the window: copying, search, bytes per row."""
 
 from __future__ import annotations
 
