@@ -69,13 +69,13 @@ ROOMS = {
     # verify goes xorb by xorb: each chunk is read once
     "shardcore/formats/mdb": (16, 3_592, 2_722, 413),
     # contents are verified; key spaces of one file per object, declared once for reading and writing; `..` with consent
-    "shardcore/formats/neuroglancer": (25, 6_302, 5_037, 642),
+    "shardcore/formats/neuroglancer": (25, 6_305, 5_037, 642),
     # contents of many rows are read together; many objects are added in little memory; a loaded index finds at once
     "shardcore/formats/swh": (13, 2_982, 2_381, 338),
     # a cut xorb opens with the chunks before the cut
     "shardcore/formats/xorb": (9, 1_202, 905, 134),
     # arrays are indexed like those of NumPy; tables by Arrow's C stream; times as options
-    "shardcore/model": (25, 3_399, 2_947, 843),
+    "shardcore/model": (25, 3_401, 2_947, 843),
     # volumes are written in one line; conversions in batches; text in any case and regular expressions are found
     "shardcore/operations": (28, 6_426, 5_420, 1_218),
     # a shard is a mapping with views, an array; contents of many rows; what convert wrote opens with its manifest

@@ -50,7 +50,7 @@ def draw(
         sketches = shard.sketches(shard.trace(key) if key else None)
         if not name:
             if values or svg:
-                raise UsageError(f"--set and --svg require --name: {_names(sketches)}")
+                raise UsageError(f"--set and --svg require --name (available: {_names(sketches)})")
             _list(sketches)
             return 0
         sketch = sketch_named(sketches, name)

@@ -542,8 +542,8 @@ def _standard_input(names: Sequence[str]) -> Iterator[Source | None]:
 
 
 @contextmanager
-def _logged_requests(target: str | None) -> Iterator[RequestLog | None]:
-    """Yield a request log; at the end, also after an error, print its notes and write it to `target` unless None."""
+def _logged_requests(target: str | None) -> Iterator[RequestLog]:
+    """Yield a request log; at the end, also after an error, print its notes, and write it to `target` if given."""
     from shardcore.sources.remote.request_log import RequestLog
 
     shown: list[str] = []

@@ -121,7 +121,7 @@ def _fragment(part: bytes, number: int, span: Span, left: int, decoder: TaskRunn
     header, found = decoder("draco", {"triangles": left}, part, limit=_DECODED * max(left, 1), place=span)
     count, faces = int(header["vertices"]), int(header["triangles"])
     if len(found) != 12 * (count + faces) or faces > left:
-        raise FormatError(f"the decoder returned an unexpected number of bytes, {len(found):,}")
+        raise FormatError(f"the Draco decoder returned an unexpected number of bytes, {len(found):,}")
     points = np.frombuffer(found, "<f4", 3 * count).reshape(-1, 3)
     triangles = np.frombuffer(found, "<u4", 3 * faces, 12 * count).reshape(-1, 3)
     if faces and int(triangles.max()) >= count:

@@ -1,4 +1,4 @@
-"""Base classes of containers: parts as objects, with lookup, content and verification."""
+"""Base classes of containers (zip, npy, safetensors …): each part is an object, with lookup and verification."""
 
 from __future__ import annotations
 

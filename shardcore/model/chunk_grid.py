@@ -190,7 +190,7 @@ class ChunkGrid(ABC):
     def read(self, index: ArrayIndex = ..., *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
         """Return the elements that an index selects, as NumPy does; elements of missing chunks are 0.
 
-        Only the chunks that contain them are read.
+        Only the chunks that contain selected elements are read.
 
         Args:
             index: Coordinates and slices of `(*shape, *inner)`. On an axis that begins at 0, negative numbers count

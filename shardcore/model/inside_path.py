@@ -98,6 +98,8 @@ def _step(text: str) -> InsideStep:
         return ""
     if text.startswith("@"):
         if not re.fullmatch(_STRETCHES, plain):
-            raise UsageError(f"{short(text)} is not a path inside a file: write @START-STOP for bytes, %40… for a key")
+            raise UsageError(
+                f"{short(text)} is not a path inside a file: bytes are @START-STOP, and a key with @ begins with %40"
+            )
         return SourceName.parse(plain)
     return plain

@@ -54,7 +54,7 @@ class GotoNames:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, for completion: sections, fields, and fields that store an offset also with `*`."""
+        """Names for completion: sections and fields; a field that stores an offset is listed without and with `*`."""
         return tuple(dict.fromkeys((*(s.name.replace(" ", "_") for s in self.sections), *self.starts)))
 
 

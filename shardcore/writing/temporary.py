@@ -63,7 +63,7 @@ class Draining:
         self.at = offset
 
     def prove(self) -> None:
-        """Do nothing: there is no file to compare."""
+        """Do nothing: no file was written that could be compared."""
 
     def rest(self) -> None:
         """Do nothing: there is no file to close."""
@@ -303,7 +303,7 @@ class TemporaryFile(Draining):
         return self.final
 
     def move(self, final: Path) -> None:
-        """Change the final name of the closed file, and move it to that folder; it keeps its temporary name."""
+        """Change the final name, and move the closed file to the folder of `final`; it keeps its temporary name."""
         with self._writing():
             self.path = self.path.rename(final.parent / self.path.name)
         # That folder is locked by the run.

@@ -60,7 +60,7 @@ class XorbSink(Protocol):
         """Append the bytes of a record or of the info block."""
 
     def skip(self, size: int) -> None:
-        """Count `size` bytes that are planned but not written."""
+        """Count `size` bytes without writing them: this sink only plans."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -121,7 +121,7 @@ class WalkedSection:
 
     @cached_property
     def counts(self) -> I64:
-        """Number of segments or chunks of each block. Headers of files and xorbs have it at the same offset."""
+        """Number of segments or chunks per block; file headers and xorb headers store it at the same offset."""
         return self.rows(FILE_HEADER)["num_entries"][self.headers].astype(np.int64)
 
     @cached_property
@@ -262,7 +262,7 @@ class KeyMap:
 
 
 class MdbIndex:
-    """Index of a shard that is completely in memory; derived columns are computed on first use and cached."""
+    """Index of a shard, held completely in memory; derived columns are computed on first use and cached."""
 
     def __init__(self, data: bytes, layout: MdbLayout, files: WalkedSection, xorbs: WalkedSection) -> None:
         self.data = data

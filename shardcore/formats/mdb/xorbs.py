@@ -56,7 +56,7 @@ class Xorb(Protocol):
     """Protocol of an opened xorb, as MDB shards use it."""
 
     def part(self, name: str) -> SourcePart:
-        """Return the xorb file (for an empty name), or one of its chunks, uncompressed (`@start-stop`)."""
+        """Return the xorb file if `name` is empty; for `@start-stop`, the uncompressed bytes of that chunk."""
 
     def close(self) -> None: ...
 

@@ -200,7 +200,10 @@ def _picture(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span 
     samples = decode_samples(data, decoder=decoder, place=place)
     if samples.size != voxels * channels or samples.dtype != layout.dtype:
         found = f"{plural(samples.shape[2], 'channel')} of {samples.dtype.name}"
-        raise FormatError(f"the image has {found}, but the chunk has {channels:,} of {layout.dtype.name}", span=place)
+        raise FormatError(
+            f"the image has {found}; the chunk requires {plural(channels, 'channel')} of {layout.dtype.name}",
+            span=place,
+        )
     return np.ascontiguousarray(samples.reshape(voxels, channels).T).tobytes()
 
 

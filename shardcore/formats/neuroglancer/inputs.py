@@ -1,4 +1,4 @@
-"""Inputs of a data set: files named by key, chunks of an array, or an unsharded data set."""
+"""Inputs for writing a data set: files named by key, chunks of an array, or an unsharded data set."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def encode_many(cells: Codes, grid: Sequence[int]) -> Codes:
     cells = np.asarray(cells, dtype=np.uint64)
     owners = bit_owners(grid)
     if cells.ndim != 2 or cells.shape[1] != len(grid) or (cells > _last_cell(grid)).any():
-        raise UsageError(f"cells of shape {cells.shape} are not all inside the grid {list(grid)}")
+        raise UsageError(f"some of the cells (an array of shape {cells.shape}) are outside the grid {list(grid)}")
     codes = np.zeros(len(cells), dtype=np.uint64)
     for bit, (axis, level) in enumerate(owners):
         codes |= (cells[:, axis] >> np.uint64(level) & np.uint64(1)) << np.uint64(bit)

@@ -140,7 +140,7 @@ class FoundInfo:
 
     @property
     def space(self) -> KeySpace | None:
-        """The key space whose shards or object files are in the folder; None if the info has none there."""
+        """Key space whose shards or object files are in the opened folder; None if the info describes none for it."""
         return next((space for space in self.info.key_spaces if space.folder == self.folder), None)
 
     def origin(self, space: KeySpace) -> Origin:

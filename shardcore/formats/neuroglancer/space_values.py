@@ -463,7 +463,7 @@ def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
 
 
 def read_up_to(most: int, data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
-    """Return a content and None; of one larger than `most` bytes, the beginning and the iterator of other pieces."""
+    """Return the content and None; if it exceeds `most` bytes, its first bytes and an iterator over the rest."""
     rest = pieces_of(data, who)
     parts, size = [], 0
     for piece in rest:

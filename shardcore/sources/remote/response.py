@@ -440,7 +440,7 @@ class Pin:
 
     @property
     def content_tag(self) -> str:
-        """Size and ETag, if the ETag is an MD5, as in stores; other ETags may be the same for different files."""
+        """Size and ETag if the ETag is an MD5; otherwise empty, because different files may have the same ETag."""
         return f"{self.size}-{self.etag}" if _MD5_ETAG.fullmatch(self.etag) else ""
 
     @property

@@ -149,7 +149,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Grip:
-    """Handle to drag a control: `end` is its value, `step` the pixels per unit, negative if values grow to the left."""
+    """Handle to drag a control, whose value is `end`. `step`: pixels per unit, negative if values grow to the left."""
 
     item: int
     control: str

@@ -316,7 +316,7 @@ def chosen_text(spec: ShardingSpec) -> str:
 
 
 def route_drawing(spec: ShardingSpec, place: KeyLocation, there: Sequence[int]) -> Drawing:
-    """Return the drawing of the shard files around that of a key; `there` are the existing file numbers, ascending."""
+    """Return the drawing of the shard file of a key and its neighbours; `there`: existing file numbers, ascending."""
     shown = window(spec.shards, place.shard, FILES)
     present = {number for number in there if shown.start <= number < shown.stop}
     items = [

@@ -63,7 +63,7 @@ def test_mistakes(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
             "unknown drawing 'lookup'; drawings of this file: bits-of-a-key; drawings of a lookup",
             2,
         ),
-        (["--svg", "x.svg"], "--set and --svg require --name: bits-of-a-key", 2),
+        (["--svg", "x.svg"], "--set and --svg require --name (available: bits-of-a-key", 2),
         (["--name", "played", "--set", "n_bits"], "--set takes CONTROL=VALUE", 2),
         (["--name", "played", "--set", "n_bits=99"], "n_bits must be a whole number from 1 to 16, not 99", 2),
         (

@@ -80,7 +80,7 @@ class Proposal:
         kept: Texts on what happens to the old bytes, without and with an undo file; empty if there is no choice.
         asked: Request from which the changes were computed; None for typed bytes and undo.
         undoes: Whether this edit undoes another one.
-        undo: Function that undoes this edit, if the identity of the file is still the first argument.
+        undo: Function that undoes this edit; its first argument is the identity that the file must still have.
     """
 
     what: str

@@ -1,4 +1,4 @@
-"""Switch that allows editing the open file, which is off after opening, and the edits possible for the file."""
+"""Switch that allows editing the open file (off after opening), and the edits that are possible for the file."""
 
 from __future__ import annotations
 

@@ -376,7 +376,7 @@ def folds_of(layout: HexLayout, page: BytePage) -> tuple[range, ...]:
 
 
 class EqualBytes(NamedTuple):
-    """Range of equal bytes in one field. `ended`: `stop` is their real end; `beyond`: other pages may have more."""
+    """Run of equal bytes in one field. `ended`: it ends at `stop`. `beyond`: it may continue on other pages."""
 
     start: int
     stop: int
