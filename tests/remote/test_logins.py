@@ -90,7 +90,7 @@ def test_the_file_of_headers_is_checked(configured: Callable[[str], None]) -> No
     for line, words in (
         ('X-Key = "${NOT_SET_ANYWHERE}"', "NOT_SET_ANYWHERE is not set"),
         ('Range = "bytes=0-1"', "cannot be set"),
-        ("X-Key = 3", "is a text"),
+        ("X-Key = 3", "must be a text"),
         ('X-Key = "a\\nb"', "cannot be sent"),
         ("X-Key", "not valid TOML"),
     ):
