@@ -497,9 +497,10 @@ class Shard(ArrayValue, Displayed, ABC):
     def _keyed(self) -> Iterator[tuple[ObjectColumns, list[str]]]:
         for there in self._present():
             texts = self.objects.key_texts(there.row)
-            if None in texts:
+            keys = [text for text in texts if text is not None]
+            if len(keys) < len(texts):
                 there = there.take([text is not None for text in texts])
-            yield there, [text for text in texts if text is not None]
+            yield there, keys
 
     def keys(self) -> KeysView[str]:
         """Return the keys, in the order of iteration."""
