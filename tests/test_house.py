@@ -105,7 +105,7 @@ ROOMS = {
     # widgets, actions, menus and strips are made in one call; forms keep the height of wrapped text
     "app/shardscope/widgets": (23, 1_862, 1_455, 184),
     # reference implementations answer the questions of lessons; dataclasses as those of the standard library
-    "tests": (399, 48_002, 41_359, 2_735),
+    "tests": (399, 47_999, 41_359, 2_735),
 }
 """The most that each room may hold. `python -m tests.house --lower` writes what became smaller.
 

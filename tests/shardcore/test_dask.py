@@ -45,10 +45,7 @@ def test_an_array_has_the_same_elements(where: Path) -> None:
 
 
 def test_what_is_no_array_is_refused() -> None:
-    with (
-        shardcore.open(SAMPLES / "swh" / "small.shard") as shard,
-        pytest.raises(UsageError, match="form one array"),
-    ):
+    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard, pytest.raises(UsageError, match="form one array"):
         shardcore.dask.array(shard)
     keys = RemoteOptions(access_key="AKIA0", secret_key="secret")
     with shardcore.open(SCALE, remote=keys) as shard, pytest.raises(UsageError, match="not sent to workers"):
