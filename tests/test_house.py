@@ -91,7 +91,7 @@ ROOMS = {
     # garbage is collected on the GUI thread; one thread for linear algebra, which nothing here uses
     "app/shardscope": (2, 256, 225, 12),
     # drawings keep what a question needs, and have the room of their controls
-    "app/shardscope/learning": (26, 4_683, 4_241, 109),
+    "app/shardscope/learning": (26, 4_684, 4_242, 109),
     # keys of stores are kept for the session; jobs have rate, time left and a result; titles of files
     "app/shardscope/session": (18, 3_330, 2_918, 342),
     # lessons set rows and offsets; a lecture has labels of 24 pixels, and nothing in it moves

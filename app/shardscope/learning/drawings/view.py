@@ -245,7 +245,7 @@ class DrawingView(QGraphicsView):
         self.setScene(scene)
         self._again = Debounce(self, self._place)
         # Cached layouts by drawing (its id; the layout keeps it alive), width and number of columns.
-        self._pages: tuple[Fonts, dict[tuple[int, int, int], Picture]] = self.fonts, {}
+        self._pages: tuple[Fonts, dict[tuple[int, int, int], tuple[Picture, int]]] = self.fonts, {}
         self.walk = made(StagePlayback(self), changed=self._reach)
 
     @property
@@ -305,20 +305,21 @@ class DrawingView(QGraphicsView):
         found = list[tuple[float, float, Picture]]()
         for width, columns in _PAGES:
             width = width or max(int(room.width() / self.readable), LEAST_WIDTH)
-            picture = self._page(drawing, width, columns)
+            picture, lost = self._page(drawing, width, columns)
             scale = min(room.width() / width, room.height() / picture.height, self.most)
-            found.append((min(scale / self.readable, 1.0) - _COST * _lost(picture), scale, picture))
+            found.append((min(scale / self.readable, 1.0) - _COST * lost, scale, picture))
         _, scale, picture = max(found, key=lambda one: one[:2])
         return picture, scale
 
-    def _page(self, drawing: Drawing, width: int, columns: int) -> Picture:
+    def _page(self, drawing: Drawing, width: int, columns: int) -> tuple[Picture, int]:
         # A lecture tries several heights for each slide.
         known, pages = self._pages
         if known is not self.fonts or len(pages) >= MOST_PAGES:
             self._pages = self.fonts, (pages := {})
         key = id(drawing), width, columns
         if key not in pages:
-            pages[key] = placed(drawing, width, self.fonts.measure, columns=columns, close=True)
+            picture = placed(drawing, width, self.fonts.measure, columns=columns, close=True)
+            pages[key] = picture, _lost(picture)
         return pages[key]
 
     def _find_areas(self) -> None:
