@@ -33,6 +33,39 @@ class _Lazy:
         return found.__get__(instance, owner) if callable(found) else found
 
 
+COLD = 16
+"""Number of instances of a class that are created without its own `__init__`, since compiling that takes longer."""
+
+
+class _Init(_Lazy):
+    """The `__init__` of a class, compiled when it is called often, or called wrongly, or inspected."""
+
+    def __init__(self, cls: type, frozen: bool) -> None:
+        super().__init__(cls, "__init__", partial(_init, frozen))
+        self._set = object.__setattr__ if frozen else setattr
+        self._left = COLD
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        self._left -= 1
+        return super().__get__(instance, owner) if instance is None or self._left < 0 else partial(self._call, instance)
+
+    def _call(self, instance: Any, /, *given: object, **named: object) -> None:
+        known = {one.name: one for one in fields(self._cls)}  # type: ignore[arg-type]
+        asked = [one for one in known.values() if one.init]
+        values = dict(zip((one.name for one in asked if not one.kw_only), given, strict=False)) | named
+        needed = {one.name for one in asked if one.default is one.default_factory}  # both are MISSING
+        if len(values) < len(given) + len(named) or not needed <= values.keys() <= {one.name for one in asked}:
+            super().__get__(instance, self._cls)(*given, **named)  # raises TypeError
+            return
+        for name, one in known.items():
+            if name in values or one.default is not MISSING:
+                self._set(instance, name, values.get(name, one.default))
+            elif one.default_factory is not MISSING:
+                self._set(instance, name, one.default_factory())
+        if hasattr(self._cls, "__post_init__"):
+            instance.__post_init__()
+
+
 def _fields(kinds: dict[str, Any], given: dict[str, Any], kw_only: bool, cls: type) -> dict[str, Field[Any]]:
     found: dict[str, Field[Any]] = {}
     for base in cls.__mro__[:0:-1]:
@@ -151,7 +184,6 @@ else:
             lazy = {
                 "__dataclass_fields__": partial(_fields, own, given, kw_only),
                 "__match_args__": lambda cls: tuple(f.name for f in fields(cls) if f.init and not f.kw_only),
-                "__init__": partial(_init, frozen),
                 "__replace__": lambda _: replace,
             }
             lazy |= {"__repr__": _text} if repr else {}
@@ -164,6 +196,8 @@ else:
                 kept = {name: body[name] for name in body.keys() - own.keys() - {"__dict__", "__weakref__"}}
                 kept |= {"__qualname__": cls.__qualname__, "__slots__": tuple(n for n in own if n not in inherited)}
                 cls = type(cls)(cls.__name__, cls.__bases__, kept)
+            if "__init__" not in body:
+                cls.__init__ = _Init(cls, frozen)
             for name in lazy.keys() - body.keys():
                 setattr(cls, name, lazy[name] and _Lazy(cls, name, lazy[name]))
             cls.__dataclass_params__ = SimpleNamespace(frozen=frozen, __slots__=("frozen",))  # Dask reads the slots

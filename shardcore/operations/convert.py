@@ -232,11 +232,10 @@ def _batched(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> 
         if not isinstance(run, SmallObjects):
             yield from _in_turn(shard, run, request)
             continue
-        contents = list[bytes]()
-        for data in shard.contents_of(run.columns):
-            if isinstance(data, ShardError):
-                raise data
-            contents.append(data)
+        found = list(shard.contents_of(run.columns))
+        contents = [data for data in found if isinstance(data, bytes)]
+        if len(contents) < len(found):
+            raise next(error for error in found if isinstance(error, ShardError))
         yield InputBatch(run.keys, contents)
 
 

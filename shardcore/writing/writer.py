@@ -314,9 +314,12 @@ class TextColumn:
     def twins(self) -> list[tuple[int, int]]:
         """Return the rows that repeat an earlier row, as (first row, repeated row), in order."""
         hashes = np.frombuffer(self._hashes, np.int64)
+        ordered = np.sort(hashes)  # faster than `argsort`, and often enough
+        if not (ordered[1:] == ordered[:-1]).any():
+            return []
         order = np.argsort(hashes, kind="stable")
         same = hashes[order[1:]] == hashes[order[:-1]]
-        rows = np.sort(order[np.append(same, False) | np.append(False, same)]) if len(order) else order
+        rows = np.sort(order[np.append(same, False) | np.append(False, same)])
         # Confirm: hashes may collide.
         known: dict[bytes, int] = {}
         pairs = ((known.setdefault(self[row], row), row) for row in rows.tolist())

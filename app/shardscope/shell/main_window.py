@@ -291,14 +291,9 @@ class MainWindow(QMainWindow):
             (session.closed, lambda: None if session.documents.replacing else self._enable(False)),
             (opening.recent_changed, welcome.refresh),
             (opening.recent_changed, self.places.refresh_recent),
-            (welcome.open_button.clicked, actions["open"].trigger),
-            (welcome.folder_button.clicked, actions["open_folder"].trigger),
-            (welcome.address_button.clicked, actions["open_address"].trigger),
-            (welcome.new_button.clicked, self.new_shards.new.trigger),
-            (welcome.compare_button.clicked, lambda _: self.compare_formats()),
             (welcome.chosen, opening.open),
-            (welcome.samples.preview_requested, lambda uri: opening.open_then(uri, self.links.preview_first)),
-            (welcome.samples.learn_requested, lambda uri: opening.open_then(uri, self.teaching.learn_opened)),
+            (welcome.created, self._connect_welcome),
+            (welcome.menu.preview_requested, lambda uri: opening.open_then(uri, self.links.preview_first)),
             (self.places.chosen, opening.open),
             (self.line.busy.clicked, lambda _: self.panels.show("transfers", focus=True)),
             (self.new_shards.written_unseen, self._show_written),
@@ -334,6 +329,18 @@ class MainWindow(QMainWindow):
             (self.tr("Extract all"), self.objects.actions_.extract_all),
             (self.tr("Learn"), actions["lessons"]),
         )
+
+    def _connect_welcome(self) -> None:
+        page, actions = self.welcome, self.actions_
+        for button, act in (
+            (page.open_button, actions["open"].trigger),
+            (page.folder_button, actions["open_folder"].trigger),
+            (page.address_button, actions["open_address"].trigger),
+            (page.new_button, self.new_shards.new.trigger),
+            (page.compare_button, self.compare_formats),
+        ):
+            button.clicked.connect(lambda _, act=act: act())
+        page.samples.learn_requested.connect(lambda uri: self.opening.open_then(uri, self.teaching.learn_opened))
 
     def _show_written(self, text: str, opens: Callable[[], object]) -> None:
         self.notices.add_notice(text, NoticeTone.SUCCESS, action=self.tr("Open"), do=opens, lasting=True)
@@ -378,6 +385,7 @@ class MainWindow(QMainWindow):
         self.centre.save()
         self.tab_memory.save()
         self.appearance.save(self.hex)
+        self.hide()  # else the docks are laid out again, and the welcome page is created
         self.diffing.close()
         self.session.documents.close_all()
         self.jobs.shutdown()
@@ -409,7 +417,7 @@ def _file_menu(w: MainWindow) -> Menu:
             MenuEntry("open_address", "Open a&ddress…", w.connecting.ask, "Ctrl+U"),
             MenuEntry("forget_keys", "Forget access &keys", w.connecting.forget_keys, tip="Keys typed since the start"),
             MenuEntry("open_with", "Open &as…", w.ways.ask, "Ctrl+Shift+O"),
-            [opening.recent, w.welcome.samples.menu],
+            [opening.recent, w.welcome.menu],
             LINE,
             [w.new_shards.new, w.new_shards.convert, w.diffing.menu],
             LINE,

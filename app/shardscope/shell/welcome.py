@@ -57,11 +57,9 @@ BESIDE = 900
 
 
 class SampleCard(QAbstractButton):
-    """Button that opens a sample and shows a strip of its sections; `others` are further samples of its format."""
+    """Button that opens a sample and shows a strip of its sections; `menu` opens further samples of its format."""
 
-    more_chosen = Signal(object)
-
-    def __init__(self, sample: Sample, others: Sequence[Sample], parent: QWidget) -> None:
+    def __init__(self, sample: Sample, menu: QMenu | None, parent: QWidget) -> None:
         super().__init__(parent)
         self.sample = sample
         self.sections: tuple[Section, ...] = ()
@@ -77,8 +75,9 @@ class SampleCard(QAbstractButton):
         self.learn.setVisible(sample.role is not Role.FEATURED)
         meaning = self.tr("Further samples of this format, including a damaged and an unusual one")
         self.more = self._button(self.tr("More ▾"), self.tr("More samples of {0}").format(sample.title), meaning)
-        drop_menu(self.more, self._menu(others))
-        self.more.setVisible(bool(others))
+        self.more.setVisible(menu is not None)
+        if menu is not None:
+            drop_menu(self.more, menu)
         self._lay_out()
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
@@ -86,15 +85,6 @@ class SampleCard(QAbstractButton):
     def _button(self, text: str, name: str, meaning: str) -> QToolButton:
         focus = Qt.FocusPolicy.StrongFocus
         return made(QToolButton(self), text=text, accessibleName=name, toolTip=meaning, focusPolicy=focus)
-
-    def _menu(self, samples: Sequence[Sample]) -> QMenu:
-        menu = QMenu(self.more.accessibleName(), self.more)
-        menu.setToolTipsVisible(True)
-        for one in samples:
-            action = menu.addAction(sample_title(one).replace("&", "&&"))
-            action.setToolTip(tip(one.see))
-            action.triggered.connect(partial(self.more_chosen.emit, str(one.path)))
-        return menu
 
     def _lay_out(self) -> None:
         title, about = WrapText(self.sample.title, bold=True), WrapText(self.sample.about, tone="muted")
@@ -153,40 +143,58 @@ class SampleCard(QAbstractButton):
             x += width
 
 
+class SampleMenu(QMenu):
+    """Menu of all samples: of each format the main one, and a menu of its others in `others`."""
+
+    chosen = Signal(object)
+    """Carries the path of a sample to open."""
+    preview_requested = Signal(object)
+    """Carries the path of a sample to open with the preview of its first object."""
+
+    def __init__(self, samples: Sequence[Sample], parent: QWidget) -> None:
+        super().__init__(self.tr("Open &sample"), parent)
+        main = [one for one in samples if one.role is Role.MAIN]
+        self.cards = main + [one for one in samples if one.role is Role.FEATURED]
+        for one in self.cards:
+            self.addAction(_shown(one.title), partial(self.open, one))
+        self.addSeparator()
+        self.others: dict[str, QMenu] = {}
+        for one in main:
+            name = self.tr("More samples of {0}").format(one.title)
+            further = [other for other in samples if other.format == one.format and other.role not in _CARDS]
+            self.others[one.format] = menu = made(QMenu(name, self), toolTipsVisible=True)
+            for other in further:
+                menu.addAction(_shown(sample_title(other)), partial(self.open, other)).setToolTip(tip(other.see))
+            self.addMenu(menu)
+
+    def open(self, sample: Sample) -> None:
+        signal = self.preview_requested if sample.role is Role.FEATURED else self.chosen
+        signal.emit(str(sample.path))
+
+
+def _shown(title: str) -> str:
+    return title.replace("&", "&&")
+
+
 class SampleCards(QWidget):
-    """Cards of all samples; `chosen` carries a path. Jobs read the sections of the samples after they are shown."""
+    """Cards of all samples. Jobs read the sections of the samples after they are shown."""
 
     spoken_role = QAccessible.Role.Grouping
 
-    chosen = Signal(object)
-    preview_requested = Signal(object)
-    """Carries the path of a sample to open with the preview of its first object."""
     learn_requested = Signal(object)
     """Carries the path of a sample to open with the first lesson on its format."""
 
-    def __init__(self, samples: Sequence[Sample], jobs: Jobs | None, parent: QWidget) -> None:
+    def __init__(self, menu: SampleMenu, jobs: Jobs | None, parent: QWidget) -> None:
         super().__init__(parent)
         made(self, "sampleList", accessibleName=self.tr("Samples"))
         self._jobs = jobs
         self._columns = 0
         self.cards = [
-            SampleCard(main, [one for one in samples if one.format == main.format and one.role not in _CARDS], self)
-            for main in samples
-            if main.role is Role.MAIN
+            SampleCard(one, menu.others[one.format] if one.role is Role.MAIN else None, self) for one in menu.cards
         ]
-        self.cards += [SampleCard(one, (), self) for one in samples if one.role is Role.FEATURED]
         for card in self.cards:
-            asked = self.preview_requested if card.sample.role is Role.FEATURED else self.chosen
-            for clicked, signal in ((card.clicked, asked), (card.learn.clicked, self.learn_requested)):
-                clicked.connect(lambda _=False, card=card, signal=signal: signal.emit(str(card.sample.path)))
-            card.more_chosen.connect(self.chosen)
-        self.menu = QMenu(self.tr("Open &sample"), self)
-        for card in self.cards:
-            self.menu.addAction(card.sample.title.replace("&", "&&"), card.click)
-        self.menu.addSeparator()
-        for card in self.cards:
-            if card.sample.role is Role.MAIN:
-                self.menu.addMenu(card.more.menu())
+            card.clicked.connect(lambda _=False, one=card.sample: menu.open(one))
+            card.learn.clicked.connect(lambda _=False, one=card.sample: self.learn_requested.emit(str(one.path)))
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(10)
@@ -197,7 +205,6 @@ class SampleCards(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if self._jobs is not None:
-            # The file given at the start is opened first, and hides the page.
             QTimer.singleShot(SOON_MILLISECONDS, self, self._read_sections)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -247,13 +254,36 @@ def _read(path: Path, job: Job) -> tuple[Section, ...]:
 
 
 class Welcome(ScrollArea):
+    """Page that is shown while no file is. Its parts are created when it is first visible and no file is being opened.
+
+    Attributes:
+        menu: Menu of the samples; exists from the start.
+    """
+
     chosen = Signal(object)
+    created = Signal()
 
     def __init__(self, settings: Settings, jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         made(self, "welcome", accessibleName=self.tr("Welcome"))
-        self._settings = settings
+        self._settings, self._jobs = settings, jobs
+        self._is_created = False
+        self.menu = SampleMenu(resource_paths.samples(), self)
+        self.menu.chosen.connect(self.chosen)
+
+    def _create_soon(self) -> None:
+        if self._is_created or not self.isVisible():
+            return
+        if self._jobs is not None and self._jobs.open_jobs:
+            # Often a file that hides the page.
+            QTimer.singleShot(SOON_MILLISECONDS, self, self._create_soon)
+        else:
+            self._create()
+
+    def _create(self) -> None:
+        self._is_created = True
         self.title = QLabel("Shardscope", self)
+        self.title.setFont(weighted(sized(self.font(), TITLE)))
         self.open_button = self._button(self.tr("Open…"))
         self.open_button.setDefault(True)
         words = self.tr("A data set: a folder of shards that share their keys")
@@ -264,16 +294,16 @@ class Welcome(ScrollArea):
         self.new_button = self._button(self.tr("New shard…"), words)
         words = self.tr("Packs the same objects into every format, and shows what each costs")
         self.compare_button = self._button(self.tr("Compare formats…"), words)
-        self.samples = SampleCards(resource_paths.samples(), jobs, self)
+        self.samples = SampleCards(self.menu, self._jobs, self)
         self.recent_part = QWidget(self)
         self._recent = PlaceModel(self)
         self.recent = PlaceList(self._recent, self.recent_part)
         made(self.recent, "recentList", accessibleName=self.tr("Recent files"))
         self.recent.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.samples.chosen.connect(self.chosen)
         self.recent.gone.connect(lambda index: self.chosen.emit(self._recent.place(index).where))
         self._lay_out()
         self.refresh()
+        self.created.emit()
 
     def _button(self, text: str, meaning: str = "") -> QPushButton:
         return made(QPushButton(text, self), toolTip=meaning)
@@ -302,6 +332,8 @@ class Welcome(ScrollArea):
         lay(QVBoxLayout(page), 2, lay(QHBoxLayout(), 1, (box, 1000), 1), 3, margins=(20, 14, 20, 14))
 
     def refresh(self) -> None:
+        if not self._is_created:
+            return
         places = recent_places(self._settings)
         self._recent.fill(places)
         self.recent.setCurrentIndex(self._recent.index(0))
@@ -310,11 +342,12 @@ class Welcome(ScrollArea):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.title.setFont(weighted(sized(self.title.font(), TITLE)))
+        self._create_soon()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit()
+        if self._is_created:
+            self._fit()
 
     def _fit(self) -> None:
         beside = self.width() >= BESIDE * zoom()

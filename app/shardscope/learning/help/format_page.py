@@ -247,13 +247,14 @@ class FormatPage(QWidget):
         label.setBuddy(self.choice)
         top = lay(QHBoxLayout(), label, (self.choice, 1), margins=(12, 6, 12, 6), spacing=-1)
         lay(QVBoxLayout(self), top, (self.view, 1))
-        session.opened.connect(self._opened)
+        self._opens = WhileVisible(session.opened, self, self._opened)
         WhileVisible(session.selection_changed, self, self._selected)
 
     def sizeHint(self) -> QSize:
         return QSize(380, 520)
 
     def show_page(self, name: str) -> None:
+        self._opens.forget()
         if name not in titles():
             return
         self._wanted = name
