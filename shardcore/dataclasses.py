@@ -50,7 +50,7 @@ class _Init(_Lazy):
         return super().__get__(instance, owner) if instance is None or self._left < 0 else partial(self._call, instance)
 
     def _call(self, instance: Any, /, *given: object, **named: object) -> None:
-        known = {one.name: one for one in fields(self._cls)}  # type: ignore[arg-type]
+        known = {one.name: one for one in fields(self._cls)}
         asked = [one for one in known.values() if one.init]
         values = dict(zip((one.name for one in asked if not one.kw_only), given, strict=False)) | named
         needed = {one.name for one in asked if one.default is one.default_factory}  # both are MISSING

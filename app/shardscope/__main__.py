@@ -212,12 +212,13 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         if single is not None:
             single.wanted.connect(window.take_over)
         interrupts = Interrupts(window.end)
-        # Opened before the window is shown, so that no welcome page is created for a moment.
-        if not given.new_window:
-            window.tab_memory.restore(behind=bool(files))
-        window.open_files(files, given.format, given.remote)
+        if files:
+            window.welcome.wait_for_file()
         window.show()
     collect_on_this_thread(window)
+    if not given.new_window:
+        window.tab_memory.restore(behind=bool(files))
+    window.open_files(files, given.format, given.remote)
     if given.lesson is not None:
         window.teaching.try_lesson(given.lesson, own=bool(given.uri))
     code = application.exec()

@@ -557,10 +557,17 @@ class Shard(ArrayValue, Displayed, ABC):
             UsageError: The key is malformed.
             FormatError: The shard is damaged where the lookup reads.
         """
-        from shardcore.shards.trace import LookupRecorder
-
         with reading(self), reading_for(ReadPurpose.LOOKUP):
-            return self.lookup(self.parse_key(self.key_text(key)), LookupRecorder())
+            parsed = self.parse_key(self.key_text(key))
+            if (known := self._find_loaded(parsed)) is not None:
+                return known
+            from shardcore.shards.trace import LookupRecorder
+
+            return self.lookup(parsed, LookupRecorder())
+
+    def _find_loaded(self, key: Any) -> ObjectRef | None:
+        """Return the object with a key returned by `parse_key` from the loaded index; None if `lookup` is needed."""
+        return None
 
     def find_all(self, key: Key) -> Sequence[ObjectRef]:
         """Return all objects with this key; empty if it was not found. UsageError: the key is malformed.

@@ -88,7 +88,7 @@ def hash_files(path: str) -> None:
 
 
 def window(*arguments: str) -> None:
-    """Run `shardscope` until its window was painted."""
+    """Run `shardscope` until its window was painted, with the file if one is given."""
     import shardscope.__main__ as program
     from tests.bench.theirs import close_when_painted
 
@@ -96,7 +96,10 @@ def window(*arguments: str) -> None:
 
     def shown(window: Any) -> None:
         collect(window)
-        close_when_painted(window)
+        if arguments:
+            window.session.opened.connect(lambda _: close_when_painted(window))
+        else:
+            close_when_painted(window)
 
     program.collect_on_this_thread = shown
     program.main([*arguments])

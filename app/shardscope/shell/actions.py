@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from PySide6.QtCore import QCoreApplication, QObject
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar
+from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar, QWidget
 
 from shardcore.dataclasses import dataclass
 from shardscope.session.session import Session
@@ -126,6 +127,36 @@ class WindowActions(QObject):
             self._enable(toggle, FILE_OPEN)
             rows.append(toggle)
         return rows
+
+
+LECTURE_KEYS: Mapping[str, tuple[str, tuple[str, ...], Callable[[Any], object]]] = MappingProxyType(
+    {
+        "next": ("Lecture: next", ("Right", "Space", "PgDown"), lambda screen: screen.go_on()),
+        "back": ("Lecture: back", ("Left", "PgUp", "Backspace"), lambda screen: screen.go_back()),
+        "first": ("Lecture: first step", ("Home",), lambda screen: screen.show_slide(0)),
+        "last": ("Lecture: last step", ("End",), lambda screen: screen.show_slide(screen.count - 1)),
+        "play": ("Lecture: play", ("P",), lambda screen: screen.toggle_play()),
+        "speed": ("Lecture: speed", ("S",), lambda screen: screen.next_speed()),
+        "blank": ("Lecture: blank screen", ("B", "."), lambda screen: screen.overlay.toggle("blank")),
+        "ring": ("Lecture: pointer ring", ("L",), lambda screen: screen.overlay.toggle("ring")),
+        "dark": ("Lecture: dark room", ("D",), lambda screen: screen.toggle_dark()),
+        "leave": ("Lecture: leave", ("Esc", "F11"), lambda screen: screen.close()),
+    }
+)
+
+
+class LectureActions(QActionGroup):
+    """Actions with the keys of a lecture; enabled only while its screen is shown."""
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self.all = {name: QAction(self.tr(text), self) for name, (text, _, _) in LECTURE_KEYS.items()}
+        for name, action in self.all.items():
+            action.setData(name)
+            action.setProperty("group", self.tr("Lecture"))
+            action.setShortcuts([QKeySequence(key) for key in LECTURE_KEYS[name][1]])
+            self.addAction(action)
+        self.setEnabled(False)
 
 
 def _translated(text: str) -> str:

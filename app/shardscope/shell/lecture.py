@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from types import MappingProxyType
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAction,
-    QActionGroup,
     QCloseEvent,
     QColor,
     QGuiApplication,
-    QKeySequence,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -37,6 +34,7 @@ from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, alive
 from shardscope.session.selection import Highlight
 from shardscope.session.session import Session
+from shardscope.shell.actions import LECTURE_KEYS, LectureActions
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts, playback, theme
@@ -62,37 +60,6 @@ _SENTENCE, _LESS = 0.34, 0.16
 """Maximum fraction of the screen height for the sentence and its choices; the second if the drawing needs the space."""
 
 _SLIDE = "slide"
-
-_Act = Callable[["LectureScreen"], object]
-
-_KEYS: Mapping[str, tuple[str, tuple[str, ...], _Act]] = MappingProxyType(
-    {
-        "next": ("Lecture: next", ("Right", "Space", "PgDown"), lambda screen: screen.go_on()),
-        "back": ("Lecture: back", ("Left", "PgUp", "Backspace"), lambda screen: screen.go_back()),
-        "first": ("Lecture: first step", ("Home",), lambda screen: screen.show_slide(0)),
-        "last": ("Lecture: last step", ("End",), lambda screen: screen.show_slide(screen.count - 1)),
-        "play": ("Lecture: play", ("P",), lambda screen: screen.toggle_play()),
-        "speed": ("Lecture: speed", ("S",), lambda screen: screen.next_speed()),
-        "blank": ("Lecture: blank screen", ("B", "."), lambda screen: screen.overlay.toggle("blank")),
-        "ring": ("Lecture: pointer ring", ("L",), lambda screen: screen.overlay.toggle("ring")),
-        "dark": ("Lecture: dark room", ("D",), lambda screen: screen.toggle_dark()),
-        "leave": ("Lecture: leave", ("Esc", "F11"), lambda screen: screen.close()),
-    }
-)
-
-
-class LectureActions(QActionGroup):
-    """Actions with the keys of a lecture; enabled only while its screen is shown."""
-
-    def __init__(self, window: QWidget) -> None:
-        super().__init__(window)
-        self.all = {name: QAction(self.tr(text), self) for name, (text, _, _) in _KEYS.items()}
-        for name, action in self.all.items():
-            action.setData(name)
-            action.setProperty("group", self.tr("Lecture"))
-            action.setShortcuts([QKeySequence(key) for key in _KEYS[name][1]])
-            self.addAction(action)
-        self.setEnabled(False)
 
 
 class _Overlay(QWidget):
@@ -306,7 +273,7 @@ class LectureScreen(QWidget):
 
     def _act(self, action: QAction) -> None:
         self.setFocus(Qt.FocusReason.OtherFocusReason)
-        _KEYS[action.data()][2](self)
+        LECTURE_KEYS[action.data()][2](self)
 
     def go_on(self) -> None:
         if self.overlay.blank:

@@ -33,6 +33,7 @@ from shardscope.shell.actions import (
     LINE,
     SEVERAL_TABS,
     TAB_CLOSED,
+    LectureActions,
     Menu,
     MenuEntry,
     Row,
@@ -46,7 +47,6 @@ from shardscope.shell.drop_targets import DropTarget, DropTargets
 from shardscope.shell.editing import EditShell, SandboxShell
 from shardscope.shell.file_tabs import FileTabBar, TabMemory
 from shardscope.shell.keyboard import Keyboard, toggle_full_screen
-from shardscope.shell.lecture import LectureActions, LectureScreen
 from shardscope.shell.notices import ExtractionNotices, NoticeTone
 from shardscope.shell.open_with import OpenAs
 from shardscope.shell.opening import ErrorNotices, FileOpener, Quitting
@@ -58,7 +58,7 @@ from shardscope.startup.settings import THEMES, Settings
 from shardscope.tasks.connect import ConnectTask
 from shardscope.tasks.new_shard.new_shards import NewShards
 from shardscope.views.activity import Transfers
-from shardscope.views.diff.window import CompareShards
+from shardscope.views.diff.menu import CompareShards
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.objects.drag_out import DragOut
@@ -74,6 +74,7 @@ from shardscope.widgets.save_picture import ask_picture
 
 if TYPE_CHECKING:
     from shardscope.learning.comparison import CompareFormats
+    from shardscope.shell.lecture import LectureScreen
     from shardscope.tasks.find_key import FindKeyTask
 
 Key = QKeySequence.StandardKey

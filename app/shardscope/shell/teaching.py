@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import PySide6
 from PySide6.QtCore import QCoreApplication, QEvent, QFileSystemWatcher, QObject, QSize, Qt, Signal, qVersion
@@ -26,14 +27,17 @@ from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.session.display_text import set_decimal
 from shardscope.session.jobs import Jobs
 from shardscope.session.session import Session
+from shardscope.shell.actions import LectureActions
 from shardscope.shell.docks import PanelDocks, focused_in
-from shardscope.shell.lecture import LectureActions, LectureScreen
 from shardscope.shell.notices import Notices
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.actions import RowMode, RowWidth
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
 from shardscope.widgets.deferred_signals import Debounce
+
+if TYPE_CHECKING:
+    from shardscope.shell.lecture import LectureScreen
 
 SOON_MILLISECONDS = 100
 """Delay in milliseconds before a changed lesson is read, so that several writes by an editor count as one change."""
@@ -178,6 +182,8 @@ class Teaching(QObject):
         self._panels.show(PAGE, focus=True)
 
     def start_lecture(self, actions: LectureActions, zooms: Sequence[QAction], *, full: bool = True) -> LectureScreen:
+        from shardscope.shell.lecture import LectureScreen
+
         pages = self._bytes.pages
         screen = LectureScreen(self._session, pages, self._settings, self.player, actions, self._window)
         screen.addActions(zooms)

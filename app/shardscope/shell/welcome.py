@@ -45,6 +45,7 @@ TWO_COLUMNS = 600
 """Width in pixels at 100 % from which the cards of samples are in two columns."""
 
 SOON_MILLISECONDS = 150
+PATIENCE_MILLISECONDS = 500
 _STRIP = 16
 _PAD = 12
 
@@ -254,7 +255,7 @@ def _read(path: Path, job: Job) -> tuple[Section, ...]:
 
 
 class Welcome(ScrollArea):
-    """Page that is shown while no file is. Its parts are created when it is first visible and no file is being opened.
+    """Page that is shown while no file is. Its parts are created when it is shown for the first time.
 
     Attributes:
         menu: Menu of the samples; exists from the start.
@@ -267,17 +268,16 @@ class Welcome(ScrollArea):
         super().__init__(parent)
         made(self, "welcome", accessibleName=self.tr("Welcome"))
         self._settings, self._jobs = settings, jobs
-        self._is_created = False
+        self._is_created, self._wait = False, 0
         self.menu = SampleMenu(resource_paths.samples(), self)
         self.menu.chosen.connect(self.chosen)
 
-    def _create_soon(self) -> None:
-        if self._is_created or not self.isVisible():
-            return
-        if self._jobs is not None and self._jobs.open_jobs:
-            # Often a file that hides the page.
-            QTimer.singleShot(SOON_MILLISECONDS, self, self._create_soon)
-        else:
+    def wait_for_file(self) -> None:
+        """Create the parts a little later than the page is shown; a file that is opened meanwhile hides it."""
+        self._wait = PATIENCE_MILLISECONDS
+
+    def _create_if_visible(self) -> None:
+        if not self._is_created and self.isVisible():
             self._create()
 
     def _create(self) -> None:
@@ -342,7 +342,11 @@ class Welcome(ScrollArea):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._create_soon()
+        if self._wait:
+            QTimer.singleShot(self._wait, self, self._create_if_visible)
+            self._wait = 0
+        else:
+            self._create_if_visible()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -25,7 +25,8 @@ from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.session.jobs import Job
 from shardscope.session.session import IndexState
-from shardscope.shell.lecture import LectureActions, LectureScreen
+from shardscope.shell.actions import LectureActions
+from shardscope.shell.lecture import LectureScreen
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle

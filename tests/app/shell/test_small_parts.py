@@ -145,7 +145,8 @@ def test_the_welcome_page(qtbot: QtBot, tmp_path: Path) -> None:
     page = Welcome(settings)
     qtbot.addWidget(page)
     page.resize(1000, 600)
-    with qtbot.waitExposed(page):
+    page.wait_for_file()
+    with qtbot.waitSignal(page.created):
         page.show()
     assert not page.recent.isVisible()
     settings.add_recent("/data/somewhere/last.shard")

@@ -9,12 +9,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QKeySequence, QShortcut
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QDialog,
-    QFileDialog,
     QHBoxLayout,
-    QMenu,
     QProgressBar,
     QPushButton,
     QScrollBar,
@@ -28,22 +26,18 @@ from PySide6.QtWidgets import (
 
 from shardcore import DiffDepth, DiffKind, Span
 from shardcore.model.record import Value
-from shardcore.model.text import plural, shown, size_text
+from shardcore.model.text import plural, size_text
 from shardcore.operations.byte_diff import DiffRun
 from shardcore.operations.diff_columns import CODES, KINDS
 from shardscope.session.display_text import grouped, offset_words, range_words
-from shardscope.session.documents import titles
 from shardscope.session.jobs import Job, Jobs, Pool
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.session import Session
 from shardscope.views.diff.aligned_bytes import AlignedHexView, AlignedState, DiffStrip
 from shardscope.views.diff.diff_jobs import BytesSideBySide, ComparedPair, DiffJobs, ShardPair
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.file_dialogs import ask_file, ask_folder
 from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.layouts import grid_in, lay, made, new_action
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.layouts import grid_in, lay, made
 from shardscope.widgets.playback import show_progress
 from shardscope.widgets.table import Column, RowTable, TableModel
 
@@ -335,7 +329,7 @@ class DiffWindow(QDialog):
         for side, request in enumerate(self.jobs.requests):
             title, names = Elided(greedy=True, parent=self), ("diffTitleLeft", "diffTitleRight")
             title.setObjectName(names[side])
-            title.set_text(_titled(request))
+            title.set_text(titled(request))
             tab = self._button(
                 (self.tr("Open &left in tab"), self.tr("Open &right in tab"))[side],
                 ("diffTabLeft", "diffTabRight")[side],
@@ -464,7 +458,7 @@ class DiffWindow(QDialog):
     def _show_bytes(self, sides: BytesSideBySide) -> None:
         self.state.show_bytes(sides)
         for title, request, name in zip(self.titles, self.jobs.requests, sides.names, strict=True):
-            title.set_text(" › ".join(part for part in (_titled(request), name) if part))
+            title.set_text(" › ".join(part for part in (titled(request), name) if part))
         if not self.jobs.remote or (self.compared and self.compared.found.compared is DiffDepth.CONTENTS):
             if self._number is None:
                 self.state.step(back=False)
@@ -528,71 +522,6 @@ class DiffWindow(QDialog):
         super().done(result)
 
 
-def _titled(request: OpenRequest) -> str:
+def titled(request: OpenRequest) -> str:
     sandbox = QCoreApplication.translate("DiffWindow", " (sandbox)") if request.sandbox else ""
     return f"{request.shown}{sandbox}"
-
-
-class CompareShards(QObject):
-    address_wanted = Signal()
-    """Requests the dialog for an address, which calls `compare`."""
-
-    def __init__(self, session: Session, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._session, self._window = session, parent
-        self.windows: list[DiffWindow] = []
-        self.menu = made(QMenu(self.tr("&Diff with"), parent), "compareWith", toolTipsVisible=True)
-        self._add(self.tr("&File…"), "Ctrl+Alt+D", lambda: self._ask(ask_file))
-        self._add(self.tr("Fol&der…"), "", lambda: self._ask(ask_folder))
-        self._add(self.tr("&Address…"), "", self.address_wanted.emit)
-        self._tabs = self.menu.addSeparator()
-        self._tab_actions: list[QAction] = []
-        self.menu.aboutToShow.connect(self._fill_tabs)
-        self._set_enabled(False)
-        session.opened.connect(lambda _: self._set_enabled(True))
-        session.closed.connect(lambda: self._set_enabled(False))
-
-    def _add(self, text: str, keys: str, chosen: Callable[[], object]) -> QAction:
-        about = self.tr("Compares the objects and bytes of two shards or data sets")
-        return new_action(self.menu, text, chosen, keys, toolTip=about)
-
-    def _ask(self, ask: Callable[..., QFileDialog]) -> None:
-        ask(self._window, self.tr("Diff with"), self.compare_path, start=str(self._session.request.folder))
-
-    def _fill_tabs(self) -> None:
-        for action in self._tab_actions:
-            self.menu.removeAction(action)
-            action.deleteLater()
-        documents, self._tab_actions = self._session.documents.all, []
-        for one, title in zip(documents, titles(documents), strict=True):
-            if one is not self._session.document and one.shard is not None:
-                action = self._add(shown(title).replace("&", "&&"), "", partial(self.compare, one.request))
-                action.setToolTip(tip(_titled(one.request)))
-                self._tab_actions.append(action)
-        self._tabs.setVisible(bool(self._tab_actions))
-
-    def _set_enabled(self, enabled: bool) -> None:
-        self.menu.setEnabled(enabled)
-        for action in self.menu.actions():
-            action.setEnabled(enabled)
-
-    def compare_path(self, path: str) -> DiffWindow:
-        return self.compare(OpenRequest(path))
-
-    def compare(self, other: OpenRequest) -> DiffWindow:
-        window = DiffWindow(self._session.jobs, (self._session.request, other), self._window)
-        window.tab_wanted.connect(self._session.tab_wanted)
-        self._session.notation_changed.connect(window.state.changed)
-        window.finished.connect(lambda _: self._closed(window))
-        self.windows.append(window)
-        window.show()
-        window.begin()
-        return window
-
-    def close(self) -> None:
-        for window in list(self.windows):
-            window.reject()
-
-    def _closed(self, window: DiffWindow) -> None:
-        if window in self.windows:
-            self.windows.remove(window)

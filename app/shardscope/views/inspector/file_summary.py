@@ -20,7 +20,6 @@ from shardscope.session.object_rows import MOST_COUNTED_FAR, count
 from shardscope.session.open_request import listed_members
 from shardscope.session.session import Session
 from shardscope.views.inspector.details import detail_text
-from shardscope.views.preview.volume_slice import first_slice, is_shown, times
 from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsPage
 from shardscope.widgets.layouts import lay, made
 
@@ -69,6 +68,8 @@ def summary_of(shard: Shard, *, remote: bool) -> Summary:
     try:
         grid = shard.chunk_grid()
         if grid is not None:
+            from shardscope.views.preview.volume_slice import first_slice, is_shown, times
+
             rows.append(DetailRow("array", f"{times(grid.shape)} · {grid.dtype.name}, chunks {times(grid.chunk)}"))
             if is_shown(grid) and (not remote or 0 < whole(shard) <= REMOTE_SLICE):
                 picture = first_slice(grid)

@@ -20,7 +20,8 @@ from shardscope.session.jobs import Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.views.diff import diff_jobs
-from shardscope.views.diff.window import KEY, CompareShards, DiffObjectModel, DiffWindow
+from shardscope.views.diff.menu import CompareShards
+from shardscope.views.diff.window import KEY, DiffObjectModel, DiffWindow
 
 SAMPLES = Path("resources/samples")
 
