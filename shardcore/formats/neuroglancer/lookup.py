@@ -220,6 +220,16 @@ class NeuroglancerLookup:
         yield ref
         yield from self._value(ref, source)
 
+    def in_memory(self, key: KeyLocation) -> ObjectRef | None:
+        """Return the object of a key from the loaded indices; None if `walk` is needed to report why there is none."""
+        if (table := self._file.levels.known_table) is None:
+            return None
+        self._check_shard(key)
+        rows = table.rows_of(key.minishard)
+        found = (table.entries.ids[rows.start : rows.stop] == np.uint64(key.key)).nonzero()[0]
+        ref = self._objects.of_entry(table.entries, rows[int(found[0])]) if len(found) else None
+        return ref if ref is not None and not ref.error else None
+
     def find_all(self, key: KeyLocation) -> tuple[ObjectRef, ...]:
         """Return all entries of a key, in index order; values outside the file are omitted."""
         try:
