@@ -28,7 +28,7 @@ $(BIN)/python$(EXE):
 
 # One stamp for what the program needs, one for the tests and checks, one for all with the reference implementations:
 # each is one run of pip.
-$(VENV)/run.stamp: pyproject.toml $(PINS) packaging/hook.py shardcore/codecs/xet/native.c | $(BIN)/python$(EXE)
+$(VENV)/run.stamp: pyproject.toml $(PINS) packaging/hook.py shardcore/codecs/native.c | $(BIN)/python$(EXE)
 	$(PIP) install -q -e '.[gui]' -c $(PINS)
 	@touch $@
 
@@ -36,7 +36,7 @@ $(VENV)/test.stamp: $(VENV)/run.stamp
 	$(PIP) install -q -e '.[gui,test,check]' -c $(PINS)
 	@touch $@
 
-$(VENV)/interop.stamp: pyproject.toml $(PINS) packaging/hook.py shardcore/codecs/xet/native.c | $(BIN)/python$(EXE)
+$(VENV)/interop.stamp: pyproject.toml $(PINS) packaging/hook.py shardcore/codecs/native.c | $(BIN)/python$(EXE)
 	$(PIP) install -q -e '.[gui,test,check,interop]' -c $(PINS)
 	@touch $(VENV)/run.stamp $(VENV)/test.stamp $@
 

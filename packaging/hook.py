@@ -15,8 +15,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import sys_tags
 
-SOURCE = "shardcore/codecs/xet/native.c"
-LIBRARY = "shardcore/codecs/xet/native.abi3.so"
+SOURCE = "shardcore/codecs/native.c"
+LIBRARY = "shardcore/codecs/native.abi3.so"
 """Name by which every later Python finds the library, too."""
 
 PURE = "SHARDSCOPE_PURE"

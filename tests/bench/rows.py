@@ -38,6 +38,7 @@ class Row:
 _NUMPY = 'python -c "import numpy"'
 _OPEN = "python -c \"import shardcore; shardcore.open('{sample}')\""
 _PACK = "shardcore pack neuroglancer {out}/ {chunks} -O kind=skeleton"
+_PACKED, _CONVERTED = "theirs pack_chunks {chunks} {out}", "theirs convert {swh} {out}"
 _LIST, _CHECK = "swh-shard ls {swh}", "swh-shard check --with-hash {swh}"
 _CONVERT = "shardcore convert {swh} des {out}"
 _FILES = "shardcore pack swh {out} --manifest {files}/manifest"
@@ -56,10 +57,8 @@ ROWS = (
     Row("swh: write {n} with `add_many`", 1_000_000, 0.8, "ours write_swh {out} {n}", memory=250, grows=True),
     Row("swh: pack {n} files", 50_000, 1.5, _FILES, "theirs pack_swh {files}/manifest {out}"),
     Row("swh: extract {n}", 100_000, 2.5, "shardcore extract {swh} {out}", "theirs extract {swh} {out}", grows=True),
-    Row(
-        "swh to des: convert {n}, not read back", 100_000, 1.0, f"{_CONVERT} --no-verify", "theirs convert {swh} {out}"
-    ),
-    Row("swh to des: convert {n}, read back", 100_000, 1.0, _CONVERT, "theirs convert {swh} {out} verify", grows=True),
+    Row("swh to des: convert {n}, not read back", 100_000, 1.0, f"{_CONVERT} --no-verify", _CONVERTED),
+    Row("swh to des: convert {n}, read back", 100_000, 1.0, _CONVERT, f"{_CONVERTED} verify", grows=True),
     Row("des: read {n} by key", 100_000, 4.0, "ours by_key {des}", grows=True),
     # Of 100,000, importing NumPy takes longer than the whole loop of the reference.
     Row("des: read {n} row by row", 1_000_000, 1.5, "ours by_row {des}", grows=True),
@@ -69,14 +68,8 @@ ROWS = (
     Row("neuroglancer: list {n}", 200_000, 0.8, "ours list_skeletons {skeletons}"),
     Row("neuroglancer: 1,000 random keys of {n}", 200_000, 1.0, "ours random_skeletons {skeletons}"),
     Row("neuroglancer: write {n}, gzip", 100_000, 0.8, "ours write_skeletons {out} {n}"),
-    Row(
-        "neuroglancer: pack {n} MiB, not read back",
-        512,
-        0.8,
-        f"{_PACK} --no-verify",
-        "theirs pack_chunks {chunks} {out}",
-    ),
-    Row("neuroglancer: pack {n} MiB, read back", 512, 0.8, _PACK, "theirs pack_chunks {chunks} {out} verify"),
+    Row("neuroglancer: pack {n} MiB, not read back", 512, 0.8, f"{_PACK} --no-verify", _PACKED),
+    Row("neuroglancer: pack {n} MiB, read back", 512, 0.8, _PACK, f"{_PACKED} verify"),
     Row("neuroglancer: {n} slices of 512 × 512, one gzip file per chunk", 100, 1.2, "ours slices {volume}/files {n}"),
     Row("neuroglancer: {n} slices of 512 × 512, sharded, gzip", 20, 1.2, "ours slices {volume}/gzip {n}"),
     Row("bloscpack: read {n} MiB as bytes", 256, 0.8, "ours read_blp {blp}"),

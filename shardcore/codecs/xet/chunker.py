@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.codecs.xet import native
+from shardcore.codecs import extension
 
 MIN_CHUNK = 8 * 1024
 """Minimum size of a chunk in bytes, except the last one of a file."""
@@ -28,7 +28,7 @@ _LANES = 4096  # parallel lanes
 _STRIPE, _STRIPES = 32, 33  # bytes per lane in a stripe, and stripes at once; odd, because of cache associativity
 _WORD = 8  # bytes per lane loaded at once
 _LEGAL = np.uint64(1 << 48)  # the top 16 bits of smaller values are 0
-PIECE = _LANES * _STRIPE * _STRIPES + MAX_CHUNK if native is None else 1 << 20
+PIECE = _LANES * _STRIPE * _STRIPES + MAX_CHUNK if extension.native is None else 1 << 20
 """Minimum number of bytes of a stream that are hashed at once."""
 
 # The default table of the Rust crate `gearhash` (MIT licence): one constant per byte value.
@@ -166,11 +166,11 @@ def cut_ends(data: bytes | memoryview) -> list[int]:
 
 def _complete(data: bytes | bytearray | memoryview, seen: int) -> list[int]:
     """Return the ends of all complete chunks, without an unfinished last one; the first `seen` bytes contain no end."""
-    if native is None:
+    if extension.native is None:
         lead = max(seen - WINDOW, 0)
         found = candidates(np.frombuffer(data, dtype=np.uint8)[lead:], seen - lead) + lead
         return list(_cuts(found.tolist(), len(data)))
-    ends: list[int] = native.cuts(data, GEAR, seen, MIN_CHUNK, MAX_CHUNK)
+    ends: list[int] = extension.native.cuts(data, GEAR, seen, MIN_CHUNK, MAX_CHUNK)
     return ends
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shardcore.codecs import extension
 from shardcore.codecs.decompress import Codec, decompress
-from shardcore.codecs.xet import native
 from shardcore.codecs.xet.hashes import SIZE, HashArray
 from shardcore.dataclasses import dataclass
 from shardcore.errors import FormatError, Unsupported
@@ -515,8 +515,8 @@ def read_groups(grouped: bytes) -> bytes:
 
 def write_groups(data: bytes | memoryview) -> bytes:
     """Group bytes by their offset modulo 4: 0, then 1, 2 and 3."""
-    if native is None:
+    if extension.native is None:
         plain = np.frombuffer(data, np.uint8)
         return np.concatenate([plain[first::GROUPS] for first in range(GROUPS)]).tobytes()
-    grouped: bytes = native.group(data)
+    grouped: bytes = extension.native.group(data)
     return grouped

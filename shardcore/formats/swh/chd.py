@@ -1,4 +1,4 @@
-"""The perfect hash function of a Read Shard: CHD over Bob Jenkins' hash, in NumPy.
+"""The perfect hash function of a Read Shard: CHD over Bob Jenkins' hash, in NumPy; placing also in C (`native.c`).
 
 A key is hashed to three numbers. They select a bucket, and the *displacement* of the bucket moves the key to a slot
 that no other key of the shard has. `build` finds the displacements for a set of keys: the largest buckets come first,
@@ -201,6 +201,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _WITNESSES = (2, 7, 61)  # sufficient below 2**32
 _BUDGET = 400_000  # slots examined per step: larger steps do not fit in the cache, smaller ones need more calls
 _MOST_PROBES = 4096  # maximum number of probes in one step
+_COMPILED_BUDGET = 20_000_000  # buckets examined per step by the extension, for progress
 _COMPARED = 8  # maximum number of rows that are compared in pairs; more rows are sorted
 
 
@@ -338,6 +339,8 @@ def _place_all(
 
 def _place_group(group: _BucketGroup, free: Flags, claims: I64, displacements: U32) -> Iterator[int]:
     """Place the buckets of one size; yield the number of keys placed after each step."""
+    from shardcore.codecs import extension
+
     slots, size = len(free), group.size
     limit = min(MAX_PROBES, slots * slots)
     probe = last = 0
@@ -345,10 +348,18 @@ def _place_group(group: _BucketGroup, free: Flags, claims: I64, displacements: U
         if probe >= limit:
             raise _Inseparable
         turns, within = divmod(probe, slots)
-        count = min(_probes_at_once(group, free), limit - probe, slots - within)
-        tries, rows, where = _fitting_pairs(group, free, turns, within, count)
-        chosen = _take_first_come(where, rows, len(group.buckets), free, claims)
-        rows, tries = rows[chosen], tries[chosen]
+        count = min(limit - probe, slots - within)
+        if extension.native is None:
+            count = min(count, _probes_at_once(group, free))
+            tries, rows, where = _fitting_pairs(group, free, turns, within, count)
+            chosen = _take_first_come(where, rows, len(group.buckets), free, claims)
+            rows, tries = rows[chosen], tries[chosen]
+        else:
+            count = min(count, 1 + _COMPILED_BUDGET // len(group.buckets))
+            found = np.full(len(group.buckets), -1, np.int32)
+            extension.native.place(group.starts, group.steps, free, found, turns, within, count)
+            rows = np.flatnonzero(found >= 0)
+            tries = found[rows].astype(np.int64)
         displacements[group.buckets[rows]] = probe + tries
         if len(rows):
             last = probe + int(tries.max())

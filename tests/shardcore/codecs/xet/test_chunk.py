@@ -17,7 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import shardcore
-from shardcore.codecs.xet import chunker, xorb_layout
+from shardcore.codecs import extension
 from shardcore.codecs.xet.chunker import GEAR, MAX_CHUNK, MIN_CHUNK, WINDOW, chunks, cut_ends
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash, from_text, to_text, to_texts, tree_root, truncated, words
 from shardcore.codecs.xet.xorb_layout import (
@@ -117,21 +117,17 @@ def test_cuts_of_the_samples() -> None:
 
 def test_cuts_by_numpy_and_by_the_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both agree, on noise and where the sizes of chunks end; without a compiler NumPy is tested alone."""
-    hook, ways, library = (
-        runpy.run_path(str(ROOT / "packaging/hook.py")),
-        list[Any]([None]),
-        tmp_path / "native.abi3.so",
-    )
+    hook, ways = runpy.run_path(str(ROOT / "packaging/hook.py")), list[Any]([None])
+    library = tmp_path / "native.abi3.so"
     if hook["compiled"](ROOT / hook["SOURCE"], library):
-        ways.append(module_from_spec(spec_from_file_location("shardcore.codecs.xet.native", library)))  # type: ignore[arg-type]
+        ways.append(module_from_spec(spec_from_file_location("shardcore.codecs.native", library)))  # type: ignore[arg-type]
     noise = np.random.default_rng(1).bytes(3 << 19)
     limits = [limit + more for limit in (MIN_CHUNK, MAX_CHUNK) for more in (-1, 0, 1)]
     files = [bytes(size - WINDOW) + noise[164791 - WINDOW : 164791] + bytes(size) for size in limits]
     files += [noise, *(bytes(size) for size in (0, 1, *limits, 2 * MAX_CHUNK))]
     found = []
     for way in ways:
-        monkeypatch.setattr(chunker, "native", way)
-        monkeypatch.setattr(xorb_layout, "native", way)
+        monkeypatch.setattr(extension, "native", way)
         found.append(([*map(cut_ends, files)], [write_groups(noise[:size]) for size in range(9)]))
         assert [np.cumsum([*map(len, chunks([data]))]).tolist() for data in files] == found[-1][0]
     assert [ends[0] for ends in found[0][0][:6]] == [2 * MIN_CHUNK - 2, *limits[1:5], MAX_CHUNK]
@@ -141,8 +137,7 @@ def test_cuts_by_numpy_and_by_the_extension(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("form", ["xorb", "mdb"])
 def test_writing_without_the_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
-    monkeypatch.setattr(chunker, "native", None)
-    monkeypatch.setattr(xorb_layout, "native", None)
+    monkeypatch.setattr(extension, "native", None)
     content = np.arange(100_000, dtype="<f4").tobytes()
     with shardcore.create(tmp_path / f"x.{form}", format=form) as writer:
         writer.add(None, content)
