@@ -285,10 +285,6 @@ class Zones:
         return cls(n_bits, tuple(zones))
 
 
-def looks_like_zones(head: bytes) -> bool:
-    return b"n_bits" in head and b"zones" in head and b"\0" not in head
-
-
 def _span_of(text: str, key: str, value: str | None = None) -> Span | None:
     quote = "[\"']?"
     pattern = rf"{quote}\b{key}{quote}\s*:" + (rf"\s*{quote}{re.escape(value)}" if value is not None else "")

@@ -1,4 +1,4 @@
-"""Detecting and opening DES files; shards of all zones as one data set (des-architecture, Backends and routing)."""
+"""Opening DES files; shards of all zones as one data set (des-architecture, Backends and routing)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from shardcore.errors import (
     source_lost,
 )
 from shardcore.formats.des import shard
+from shardcore.formats.des.detection import is_zones, looks_like_zones
 from shardcore.formats.des.folder import DesDataSet, Retention, zones_files
-from shardcore.formats.des.layout import FOOTER, FOOTER_MAGIC, MAGIC, OTHER_FAMILY, SUFFIX
+from shardcore.formats.des.layout import SUFFIX
 from shardcore.formats.des.lookup import Copy
-from shardcore.formats.des.routing import MAX_ZONES, Route, ShardName, Uid, Zone, Zones, looks_like_zones
+from shardcore.formats.des.routing import MAX_ZONES, Route, ShardName, Uid, Zone, Zones
 from shardcore.formats.des.sidecar import shard_of_sidecar
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.record import Value
@@ -35,9 +36,6 @@ from shardcore.sources.base import Entry, Folder, Source, on_failure
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.system import is_link
-
-HEAD = 1 << 16
-"""Bytes at the start of a file in which the keys of a zones file are searched; they are in the first read."""
 
 
 class ZonesFolder(Folder):
@@ -254,31 +252,8 @@ class DesZones(DesDataSet):
 # --- detection and opening ------------------------------------------------------------------------------------------
 
 
-def detect(probe: PrefetchedSource) -> Verdict | None:
-    """Detect a shard by its magic, a zones file by its keys, and also magic DESHEAD1, which is not supported."""
-    if _is_zones(probe):
-        return Verdict(Certainty.BESIDE, "zones file: n_bits and zones")
-    head = probe.head(len(OTHER_FAMILY))
-    if head == OTHER_FAMILY:
-        return Verdict(Certainty.MAGIC, "magic DESHEAD1: another format that is also called Data Easy Store")
-    front = head.startswith(MAGIC)
-    back = probe.read_last(FOOTER.size).startswith(FOOTER_MAGIC)
-    if front and back:
-        return Verdict(Certainty.MAGIC, "magic DES2 and footer DESI")
-    if front or back:
-        return Verdict(Certainty.PARTLY, "magic DES2, no footer" if front else "footer DESI, no magic DES2")
-    return None
-
-
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> shard.DesShard | DesZones:
-    return open_zones(probe, context) if _is_zones(probe) else shard.open_shard(probe, context)
-
-
-def _is_zones(probe: PrefetchedSource) -> bool:
-    head = probe.head(min(HEAD, probe.head_size))
-    if head.startswith(MAGIC) or b"\0" in head:
-        return False
-    return looks_like_zones(probe.head(HEAD))
+    return open_zones(probe, context) if is_zones(probe) else shard.open_shard(probe, context)
 
 
 def open_zones(source: Source, context: OpenContext, around: Folder | None = None) -> DesZones:
