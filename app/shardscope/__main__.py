@@ -212,7 +212,8 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         if single is not None:
             single.wanted.connect(window.take_over)
         interrupts = Interrupts(window.end)
-        if files:
+        restores = window.settings.restores_tabs and not given.new_window
+        if files or (restores and window.settings.tabs):
             window.welcome.wait_for_file()
         window.show()
     collect_on_this_thread(window)
