@@ -19,11 +19,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QDir, QLockFile, QObject, QSocketNotifier, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from shardcore import Span, UsageError
 from shardcore.dataclasses import dataclass
@@ -33,6 +32,9 @@ from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
 from shardcore.system import WINDOWS, ending_signals, is_own, user_mark
 from shardscope.startup.settings import settings_file
+
+if TYPE_CHECKING:
+    from PySide6.QtNetwork import QLocalSocket
 
 _COMMAND = "shardscope "
 _NUMBER = r"(?:0[xX][0-9a-fA-F]+|\d+)"
@@ -219,6 +221,8 @@ def hand_over(name: str, message: bytes) -> bool:
     """Send a message; return whether a running window accepted it. Blocks up to `ANSWER_MILLISECONDS`."""
     if not message or not _is_own(name):
         return False
+    from PySide6.QtNetwork import QLocalSocket
+
     guest = QLocalSocket()
     guest.connectToServer(name)
     if not guest.waitForConnected(PATIENCE_MILLISECONDS):
@@ -251,6 +255,8 @@ class SingleWindow(QObject):
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        from PySide6.QtNetwork import QLocalServer
+
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         self._server.setMaxPendingConnections(MOST_GUESTS)
