@@ -149,10 +149,12 @@ def write_new(folder: int, temporary: str, name: str, data: bytes) -> None:
         if os.write(descriptor, data) != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
         name_new(temporary, name, folder)
-    finally:
-        os.close(descriptor)
+    except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
+        raise
+    finally:
+        os.close(descriptor)
 
 
 _CLOSED = getattr(os, "O_CLOEXEC", 0)

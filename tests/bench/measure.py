@@ -101,8 +101,8 @@ def run(command: list[str], folder: Path) -> Cost:
         shutil.rmtree(path, ignore_errors=True)
         path.unlink(missing_ok=True)
     paths = os.pathsep.join([str(ROOT), str(ROOT / "app"), os.environ.get("PYTHONPATH", "")])
-    environment = os.environ | {"PYTHONPATH": paths, "QT_QPA_PLATFORM": "offscreen", "XDG_CONFIG_HOME": str(folder)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment |= {"PYTHONPATH": paths, "QT_QPA_PLATFORM": "offscreen", "XDG_CONFIG_HOME": str(folder)}
     program = PROGRAMS.get(command[0], [str(Path(sys.executable).parent / command[0])])
     with (folder / "errors").open("w+b") as errors:
         process = subprocess.Popen(
