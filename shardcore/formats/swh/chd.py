@@ -121,15 +121,10 @@ def _mix(a: U32, b: U32, c: U32, spare: U32) -> None:
 
 
 def _mix_integers(a: int, b: int, c: int) -> Triple:
-    a = (a - b - c & _MASK) ^ c >> 13  # written out, since one lookup takes three passes of `_SHIFTS` three times
-    b = (b - c - a ^ a << 8) & _MASK
-    c = (c - a - b & _MASK) ^ b >> 13
-    a = (a - b - c & _MASK) ^ c >> 12
-    b = (b - c - a ^ a << 16) & _MASK
-    c = (c - a - b & _MASK) ^ b >> 5
-    a = (a - b - c & _MASK) ^ c >> 3
-    b = (b - c - a ^ a << 10) & _MASK
-    c = (c - a - b & _MASK) ^ b >> 15
+    for x, y, z in _SHIFTS:
+        a = ((a - b - c) & _MASK) ^ (c >> x)
+        b = ((b - c - a) & _MASK) ^ ((a << y) & _MASK)
+        c = ((c - a - b) & _MASK) ^ (b >> z)
     return a, b, c
 
 
