@@ -548,7 +548,8 @@ class DataSet(Shard, Arrays):
             before, member = len(recorder.steps), None
             try:
                 member = self.member(name)
-                ref = member.lookup(key, recorder)
+                known = None if recorder.recording else member.find_loaded(key)
+                ref = known or member.lookup(key, recorder)
             except KeyAbsent as error:
                 absent = placed_error(error, name)
                 continue

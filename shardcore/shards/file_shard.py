@@ -114,13 +114,11 @@ class FileShard(Shard):
     def parse_key(self, text: str) -> Any:
         return text if self._lookup is None else self._lookup.parse(text)
 
-    def _find_loaded(self, key: Any) -> ObjectRef | None:
+    def find_loaded(self, key: Any) -> ObjectRef | None:
         in_memory: Callable[[Any], ObjectRef | None] | None = getattr(self._lookup, "in_memory", None)
         return in_memory(key) if in_memory is not None else None
 
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
-        if not recorder.recording and (known := self._find_loaded(key)) is not None:
-            return known
         if hasattr(self._lookup, "walk"):
             source = recorder.meter(self.file.source) if recorder.recording else self.file.source
             return recorder.follow(self._lookup.walk(key, source), self.format)

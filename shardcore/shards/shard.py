@@ -559,13 +559,13 @@ class Shard(ArrayValue, Displayed, ABC):
         """
         with reading(self), reading_for(ReadPurpose.LOOKUP):
             parsed = self.parse_key(self.key_text(key))
-            if (known := self._find_loaded(parsed)) is not None:
+            if (known := self.find_loaded(parsed)) is not None:
                 return known
             from shardcore.shards.trace import LookupRecorder
 
             return self.lookup(parsed, LookupRecorder())
 
-    def _find_loaded(self, key: Any) -> ObjectRef | None:
+    def find_loaded(self, key: Any) -> ObjectRef | None:
         """Return the object with a key returned by `parse_key` from the loaded index; None if `lookup` is needed."""
         return None
 
