@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataclasses import dataclass
-from shardcore.model.objects import Objects, State
+from shardcore.model.objects import Objects, State, exact_sum
 from shardcore.model.text import plural
 from shardcore.model.usage import Load, binomial
 from shardcore.progress import Progress, no_progress
@@ -130,16 +130,10 @@ def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progr
         counts,
         by_stored,
         len(values) - len(known),
-        _exact_sum(known),
+        exact_sum(known),
         int(known.max()) if len(known) else 0,
         int(np.median(known)) if len(known) else 0,
     )
-
-
-def _exact_sum(values: I64) -> int:
-    """Return the sum as a Python integer, because int64 might overflow."""
-    low = int((values & 0xFFFFFFFF).sum(dtype=np.uint64))
-    return low + (int((values >> 32).sum(dtype=np.int64)) << 32)
 
 
 def size_edges(least: int, largest: int, count: int) -> I64:
