@@ -240,8 +240,7 @@ class VolumeGrid(StoredGrid):
 
     def decoded(self, cell: GridCell, data: bytes) -> NDArray[Any]:
         if len(data) != self.raw_size(cell):
-            number = encode(cell.at, self.counts)
-            return chunk_array(self.space, number, data, decoder=self.shard.decoder)
+            return chunk_array(self.space, encode(cell.at, self.counts), data, decoder=self.shard.decoder)
         return np.frombuffer(data, self.dtype).reshape((*cell.box.shape, *self.inner), order="F")
 
 
@@ -281,8 +280,7 @@ class ShardedGrid(VolumeGrid):
                 raise_if_lost(error)
                 return [(number, error) for number in numbers]
 
-        jobs = self.shard.jobs if len(groups) > 1 else 1
-        for listed in in_order(look_up, groups.items(), jobs):
+        for listed in in_order(look_up, groups.items(), self.shard.jobs if len(groups) > 1 else 1):
             for number, ref in listed:
                 found[number] = ref
         return found
