@@ -146,13 +146,12 @@ def chart(
 
 
 def _share_json(share: Share) -> dict[str, Any]:
-    first = None if share.span is None else share.span.to_json()
     return {
         "use": share.use.value,
         "name": share.name,
         "bytes": share.size,
         "stretches": share.stretches,
-        "first": first,
+        "first": None if share.span is None else share.span.to_json(),
     }
 
 

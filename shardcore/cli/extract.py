@@ -320,8 +320,8 @@ def recover(
         "limit": asked.limit or ANY_SIZE,
         "raw": asked.raw,
         "remote": how.remote,
+        **how.options,
     }
-    given |= how.options
     try:
         with workers.pool() as tasks, progress_bar("recovering") as progress:
             if tasks is None:

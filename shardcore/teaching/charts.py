@@ -155,9 +155,9 @@ def size_edges(least: int, largest: int, count: int) -> I64:
     return np.array([min(edge, int(np.iinfo(np.int64).max)) for edge in edges], np.int64)
 
 
-def load_chart(load: Load, most: int = MOST_BINS) -> Chart:
-    """Return a chart of the load per slot or bucket; if there are more than `most`, each bin is a mean of several."""
-    each = -(-load.places // most) if load.places else 1
+def load_chart(load: Load) -> Chart:
+    """Return a chart of the load per slot or bucket; of more than `MOST_BINS`, each bin is a mean of several."""
+    each = -(-load.places // MOST_BINS) if load.places else 1
     bounds = np.minimum(np.arange(0, load.places + each, each, dtype=np.int64), load.places)
     bounds = bounds[: -(-load.places // each) + 1] if load.places else np.zeros(1, np.int64)
     width = np.diff(bounds)
@@ -167,9 +167,7 @@ def load_chart(load: Load, most: int = MOST_BINS) -> Chart:
     ideal = None
     if ideals is not None and load.places:
         ideal = np.add.reduceat(ideals, bounds[:-1]) / np.maximum(width, 1)
-    y = many(load.thing)
-    if each > 1:
-        y += f", mean of {each:,}"
+    y = many(load.thing) + (f", mean of {each:,}" if each > 1 else "")
     note = f"{load.doc} {load_sentence(load)}"
     return Chart("load", load.title, note, load.place, y, bounds, values, ideal=ideal, ideal_name=load.ideal_name)
 
@@ -178,20 +176,19 @@ def load_sentence(load: Load) -> str:
     if not load.places:
         return ""
     mean = load.total / load.places
-    things = plural(load.total, load.thing)
-    text = f"{things} in {plural(load.places, load.place)}: {mean:,.2f} on average"
+    text = f"{plural(load.total, load.thing)} in {plural(load.places, load.place)}: {mean:,.2f} on average"
     most = int(load.counts.max())
     if most > 1:
         text += f", {int(load.counts.min()):,} minimum, {most:,} maximum"
     return text + "."
 
 
-def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
+def spread_chart(load: Load) -> Chart | None:
     """Return the number of slots or buckets per load, beside random placement; None if no hash distributes the keys."""
     if not load.by_chance or load.places < 2:
         return None
     largest = int(load.counts.max())
-    each = largest // most + 1
+    each = largest // MOST_BINS + 1
     bins = largest // each + 1
     values = np.bincount(load.counts // each, minlength=bins).astype(np.float64)
     expected = binomial(load.total, load.places, bins * each - 1)

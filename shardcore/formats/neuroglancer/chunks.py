@@ -96,11 +96,9 @@ def chunk_layout(space: KeySpace, key: int) -> ArrayLayout:
     )
 
 
-def chunk_array(
-    space: KeySpace, key: int, data: bytes, *, decoder: TaskRunner = run_task, place: Span | None = None
-) -> NDArray[np.generic]:
+def chunk_array(space: KeySpace, key: int, data: bytes, *, decoder: TaskRunner = run_task) -> NDArray[np.generic]:
     """Return a decoded chunk as a read-only array of shape `(x, y, z, channel)`; raises like `decode_chunk`."""
-    layout, data = decode_chunk(chunk_layout(space, key), data, decoder=decoder, place=place)
+    layout, data = decode_chunk(chunk_layout(space, key), data, decoder=decoder)
     if len(data) != layout.nbytes:
         text = f"{'×'.join(map(str, layout.shape))} values of {layout.dtype.name} take {layout.nbytes:,}"
         raise FormatError(f"chunk {key} has {plural(len(data), 'byte')}; {text}")

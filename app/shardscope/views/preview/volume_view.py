@@ -258,8 +258,7 @@ class VolumeView(QWidget):
     def _open_scale(self) -> None:
         scale = str(self.scales.currentData())
         take = lambda found: self.show_grid(found) if found is not None else None  # noqa: E731
-        key = ("volume grid", self)
-        self._session.ask(lambda shard, _: grid_of(shard, scale), take, failed=self._failed, key=key)
+        self._session.ask(lambda shard, _: grid_of(shard, scale), take, failed=self._failed, key=("volume grid", self))
 
     def show_grid(self, found: FoundGrid) -> None:
         self.found, grid = found, found.grid
