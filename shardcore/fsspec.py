@@ -228,21 +228,17 @@ class FsspecSource(Source):
 class ObjectFile(AbstractBufferedFile):
     def __init__(self, fs: ShardFileSystem, path: str, opened: _OpenShard, **more: Any) -> None:
         self._opened: _OpenShard | None = opened
-        self._source = opened.source(path)
-        more.setdefault("size", self._source.size)
-        block = more.pop("block_size", None) or (BLOCK if self._source.near else REMOTE_BLOCK)
+        self.source = opened.source(path)
+        more.setdefault("size", self.source.size)
+        block = more.pop("block_size", None) or (BLOCK if self.source.near else REMOTE_BLOCK)
         super().__init__(fs, path, "rb", block_size=block, **more)
 
-    @property
-    def source(self) -> InnerSource:
-        return self._source
-
     def _fetch_range(self, start: int, end: int) -> bytes:
-        return self._source.read(start, min(end, self._source.size))
+        return self.source.read(start, min(end, self.source.size))
 
     def close(self) -> None:
         super().close()
-        if source := getattr(self, "_source", None):
+        if source := getattr(self, "source", None):
             source.release()
             self._opened = None
 
@@ -293,8 +289,7 @@ class ShardFileSystem(AbstractFileSystem):
                 except SourceError:
                     found = None
             if found is None:
-                remote = self._remote()
-                found = _OpenShard(open_shard(self._where(), remote=remote, **self._options))
+                found = _OpenShard(open_shard(self._where(), remote=self._remote(), **self._options))
                 self._last = weakref.ref(found)
             _keep(found)
             return found
@@ -490,8 +485,7 @@ class ShardFileSystem(AbstractFileSystem):
         return datetime.fromtimestamp(source.modified / 1e9, UTC) if isinstance(source, FileSource) else opened.since
 
     def ukey(self, path: str) -> str:
-        opened = self._opened()
-        source = opened.shard.source
+        source = self._opened().shard.source
         return f"{source.identity if source is not None else self._fo}/{self._strip_protocol(path)}"
 
     def _open(

@@ -277,8 +277,7 @@ class _ReadOnlyStore(Store):
                 wanted.setdefault(name, []).append((number, tuple(map(int, matched[1].split("/")[1:]))))
         for name, numbered in wanted.items():
             array = arrays[name]
-            found = array.chunks([at for _, at in numbered])
-            for (number, _), chunk in zip(numbered, found, strict=True):
+            for (number, _), chunk in zip(numbered, array.chunks([at for _, at in numbered]), strict=True):
                 out[number] = chunk.ravel(order=array.order).view("u1") if isinstance(chunk, np.ndarray) else chunk
         return out
 

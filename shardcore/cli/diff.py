@@ -89,8 +89,7 @@ def _print_lines(found: ShardDiff, one: Shard, other: Shard) -> None:
 def _differ(one: Source | None, other: Source | None) -> bool:
     if one is None or other is None or not (one.near and other.near):
         return False
-    starts = range(0, one.size, _BLOCK)
-    spans = ((start, min(start + _BLOCK, one.size)) for start in starts)
+    spans = ((start, min(start + _BLOCK, one.size)) for start in range(0, one.size, _BLOCK))
     return one.size != other.size or any(one.read(*span) != other.read(*span) for span in spans)
 
 

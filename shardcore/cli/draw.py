@@ -10,7 +10,7 @@ import typer
 from shardcore.cli.options import USUAL, Json, Opening, Uri, only, opens
 from shardcore.cli.output import print_json, print_line, progress_bar, write_text_to
 from shardcore.errors import UsageError
-from shardcore.model.drawing import Drawing, Sketch, sketch_label, sketch_named
+from shardcore.model.drawing import Sketch, sketch_label, sketch_named, value_from, values_of
 from shardcore.model.text import short
 
 if TYPE_CHECKING:
@@ -51,7 +51,10 @@ def draw(
         if not name:
             if values or svg:
                 raise UsageError(f"--set and --svg require --name (available: {_names(sketches)})")
-            _list(sketches)
+            for one in sketches:
+                print_line(sketch_label(one))
+                for control in one.controls:
+                    print_line(f"    --set {control.name}={control.value}  {control.label}: {values_of(control)}")
             return 0
         sketch = sketch_named(sketches, name)
         if sketch is None:
@@ -61,7 +64,9 @@ def draw(
             sketch.draw({})  # controls whose values must be read exist only after the first drawing
         drawing = sketch.draw(_values(sketch, values or []))
     if svg:
-        _write(drawing, svg, width=width, dark=dark)
+        from shardcore.teaching.drawing.svg import picture_of
+
+        write_text_to(svg, str(picture_of(drawing, width, dark=dark)))
     if text or not svg:
         from shardcore.teaching.drawing.text_output import as_text
 
@@ -74,18 +79,7 @@ def _names(sketches: tuple[Sketch, ...]) -> str:
     return ", ".join(map(sketch_label, sketches)) or "none"
 
 
-def _list(sketches: tuple[Sketch, ...]) -> None:
-    from shardcore.model.drawing import values_of
-
-    for sketch in sketches:
-        print_line(sketch_label(sketch))
-        for control in sketch.controls:
-            print_line(f"    --set {control.name}={control.value}  {control.label}: {values_of(control)}")
-
-
 def _values(sketch: Sketch, texts: list[str]) -> dict[str, Any]:
-    from shardcore.model.drawing import value_from
-
     controls = {control.name: control for control in sketch.controls}
     found = {}
     for text in texts:
@@ -98,12 +92,6 @@ def _values(sketch: Sketch, texts: list[str]) -> dict[str, Any]:
             )
         found[name] = value_from(controls[name], value)
     return found
-
-
-def _write(drawing: Drawing, target: str, *, width: int, dark: bool) -> None:
-    from shardcore.teaching.drawing.svg import picture_of
-
-    write_text_to(target, str(picture_of(drawing, width, dark=dark)))
 
 
 BAR = 40
@@ -158,13 +146,12 @@ def chart(
 
 
 def _share_json(share: Share) -> dict[str, Any]:
-    first = None if share.span is None else share.span.to_json()
     return {
         "use": share.use.value,
         "name": share.name,
         "bytes": share.size,
         "stretches": share.stretches,
-        "first": first,
+        "first": None if share.span is None else share.span.to_json(),
     }
 
 

@@ -88,7 +88,6 @@ def ls(
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.shard_tasks import RowsRequest
 
-    errors = 0
     with workers.pool() as tasks, how.open_rest(uri) as shard:
         if not json:
             print_header(digest=digest is not None)
@@ -106,9 +105,8 @@ def ls(
         if not (streamed or shard.listed) and (json or not sizes_stated(shard)) and (not few or shard.source is None):
             with progress_bar("loading the index") as progress:
                 shard.load_index(progress)
-        errors += warn_unreadable(shard)
-        code = kind_code(shard, kind)
-        for columns, keys in shown_rows(shard, code, skip, limit, hidden, keys=not digest):
+        errors = warn_unreadable(shard)
+        for columns, keys in shown_rows(shard, kind_code(shard, kind), skip, limit, hidden, keys=not digest):
             errors += list_rows(
                 shard, columns, keys, as_json=json, digest=digest is not None, without_content=bare, human=human
             )
@@ -322,8 +320,8 @@ def recover(
         "limit": asked.limit or ANY_SIZE,
         "raw": asked.raw,
         "remote": how.remote,
+        **how.options,
     }
-    given |= how.options
     try:
         with workers.pool() as tasks, progress_bar("recovering") as progress:
             if tasks is None:

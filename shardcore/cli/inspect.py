@@ -472,16 +472,12 @@ def _load_small(shard: Shard) -> None:
 def _count(shard: Shard) -> None:
     from shardcore.shards.dataset import DataSet
 
-    if not isinstance(shard, DataSet):
-        _load(shard)
-        return
-    if not shard.joins:
+    if isinstance(shard, DataSet) and shard.joins:
+        with progress_bar("counting the objects") as progress:
+            shard.count_objects(progress)
+    elif not isinstance(shard, DataSet) or shard.declared_objects is None:
         # The objects of a bcolz column or table are counted by file names.
-        if shard.declared_objects is None:
-            _load(shard)
-        return
-    with progress_bar("counting the objects") as progress:
-        shard.count_objects(progress)
+        _load(shard)
 
 
 def _load(shard: Shard) -> None:

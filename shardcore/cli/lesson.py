@@ -98,16 +98,12 @@ def _export(name: str, target: str, *, force: bool) -> None:
             write_text_to(target, page)
             continue
         if folder is not None:
-            _make_folder(folder)
+            with reported_as(f"cannot create {folder}"):
+                folder.mkdir(parents=True, exist_ok=True)
         stem = one.path.stem if one.path is not None else re.sub(r"[^\w.-]", "_", one.name)
         out = folder / f"{stem}.html" if folder is not None else Path(target)
         write_whole(out, [page.encode()], force=force)
         print_line(f"{out}: {one.title}")
-
-
-def _make_folder(folder: Path) -> None:
-    with reported_as(f"cannot create {folder}"):
-        folder.mkdir(parents=True, exist_ok=True)
 
 
 def _found(name: str) -> tuple[Lesson, ...]:

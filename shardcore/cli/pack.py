@@ -42,7 +42,7 @@ from shardcore.model.finding import Report, Severity
 from shardcore.model.options import OptionPurpose
 from shardcore.model.text import long_size, plural, range_text
 from shardcore.operations.description import Convert, Pack, Rekey, given
-from shardcore.shards.registry import FORMATS
+from shardcore.shards.registry import FORMATS, format_of
 
 if TYPE_CHECKING:
     from shardcore.operations.pack import Packed
@@ -57,8 +57,6 @@ MOST_TOLD = 20
 
 def _options_of(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return completions of `-O NAME=VALUE`; values are proposed for options with a fixed choice."""
-    from shardcore.shards.registry import format_of
-
     # Arguments before an incomplete option are not parsed.
     name = next((word for word in (ctx.params.get("format"), *ctx.args) if word in FORMATS), "")
     found = format_of(name).options_for(OptionPurpose.WRITE) if name else ()
@@ -170,8 +168,6 @@ def rekey(uri: Uri, asked: Rekey, option: Options = None, json: Json = False, ho
 
 
 def print_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE) -> int:
-    from shardcore.shards.registry import format_of
-
     options = [one for one in format_of(format_name).options_for(purpose) if not one.hidden]
     width = max((len(option.name) for option in options), default=0)
     for option in options:
@@ -183,7 +179,6 @@ def print_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE
 def written_with(option: list[str] | None, format_name: str, how: Opening) -> dict[str, Any]:
     """Return the options for writing, from `-O` and from flags with the same meaning: `--spec` is `-O spec=`."""
     from shardcore.shards.opening import read_json_at
-    from shardcore.shards.registry import format_of
 
     given = dict(format_options(option))
     flags = check_flags(how.written, format_name, OptionPurpose.WRITE)
@@ -207,7 +202,8 @@ def print_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str 
         warn(note)
     if done.plan is not None:
         _print_plan(done.plan, out, done.losses, as_json=as_json, named=named)
-    unchecked = _unchecked(done)
+    findings = done.report.findings if done.report is not None else ()
+    unchecked = [finding.message for finding in findings if finding.code.endswith(".unchecked")]
     for written in done.written:
         line = {
             "path": named(written.path),
@@ -225,11 +221,6 @@ def print_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str 
     for path in done.removed:
         warn(f"{path} was removed: it is not part of the new data set")
     return _print_report(done.report) or int(bool(done.skipped or unchecked))
-
-
-def _unchecked(done: Packed) -> list[str]:
-    findings = done.report.findings if done.report is not None else ()
-    return [finding.message for finding in findings if finding.code.endswith(".unchecked")]
 
 
 def _print_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:

@@ -91,11 +91,9 @@ def decode_picture(
     return np.frombuffer(pixels, np.uint8).reshape(header["height"], header["width"], 4)
 
 
-def decode_samples(
-    data: bytes, *, decoder: TaskRunner = run_task, most: int = MOST_PIXELS, place: Span | None = None
-) -> NDArray[Any]:
+def decode_samples(data: bytes, *, decoder: TaskRunner = run_task, place: Span | None = None) -> NDArray[Any]:
     """Return the original samples, shape `(rows, columns, channels)`; see `decode_picture`."""
-    header, pixels = _decoded(data, SAMPLES, 8 * most, decoder, most, place)
+    header, pixels = _decoded(data, SAMPLES, 8 * MOST_PIXELS, decoder, MOST_PIXELS, place)
     return np.frombuffer(pixels, header["dtype"]).reshape(header["height"], header["width"], -1)
 
 

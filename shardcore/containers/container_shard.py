@@ -27,7 +27,7 @@ from shardcore.model.node import Node
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.record import FieldRole, Value
 from shardcore.model.section import Section, SectionRole
-from shardcore.model.span import SourceName, Span
+from shardcore.model.span import SourceName, Span, decoded_name
 from shardcore.model.text import plural, short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
@@ -191,6 +191,18 @@ class SequentialFile(ContainerFile):
         progress(0, 1)
         len(self.objects)
         progress(1, 1)
+
+    def part_node(self, row: int, part: ContainerPart, span: Span, children: Sequence[Node]) -> Node:
+        return Node(
+            f"{self.kind} {part.key}",
+            span,
+            text=plural(part.size, "byte") if part.size >= 0 else "",
+            role=FieldRole.DATA,
+            error=part.error,
+            children=children,
+            decoded="" if part.error else decoded_name(part.start, part.stop),
+            row=row,
+        )
 
 
 def section_node(section: Section, **more: Any) -> Node:

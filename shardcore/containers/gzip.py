@@ -23,7 +23,7 @@ from shardcore.model.computed_children import field_nodes
 from shardcore.model.node import Node
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
-from shardcore.model.span import Span, decoded_name
+from shardcore.model.span import Span
 from shardcore.model.text import plural
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Source
@@ -140,13 +140,11 @@ class GzipFile(SequentialFile):
                 header = read_header(head, at)
                 stop, expanded = _member_end(self.source, header)
             except FormatError as error:
-                if parts and isinstance(error, BadMagic):
-                    self.faults.append(
-                        Fault("trailing", "trailing bytes after the last member", Span("", at, size), is_error=False)
-                    )
-                    break
                 rest = Span("", at, size)
-                parts.append(ContainerPart(str(len(parts)), at, size, -1, "gzip", rest, error=error.message))
+                if parts and isinstance(error, BadMagic):
+                    self.faults.append(Fault("trailing", "trailing bytes after the last member", rest, is_error=False))
+                else:
+                    parts.append(ContainerPart(str(len(parts)), at, size, -1, "gzip", rest, error=error.message))
                 break
             trailer = TRAILER.read_one(self.source.read(stop - TRAILER.size, stop))
             extras = {"crc32": f"{trailer['crc32']:08x}"} | ({"name": header.name} if header.name else {})
@@ -193,16 +191,7 @@ class GzipFile(SequentialFile):
         )
         if not part.error and data_stop < stop:
             kids += trailer_nodes(self.source, data_stop)
-        return Node(
-            f"member {part.key}",
-            Span("", start, stop),
-            text=plural(part.size, "byte") if part.size >= 0 else "",
-            role=FieldRole.DATA,
-            error=part.error,
-            children=tuple(kids),
-            decoded="" if part.error else decoded_name(part.start, part.stop),
-            row=row,
-        )
+        return self.part_node(row, part, Span("", start, stop), tuple(kids))
 
     def _trailer_node(self, section: Section) -> Node:
         span, found = Span("", section.start, section.stop), self.objects.found.parts if self.loaded else ()

@@ -23,7 +23,6 @@ from shardcore.model.span import Span
 from shardcore.model.text import plural
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import Arrays
-from shardcore.sources.base import Source
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:
@@ -60,8 +59,7 @@ class NpyFile(ContainerFile):
     kind = "array"
 
     def __init__(self, probe: PrefetchedSource, context: OpenContext) -> None:
-        base: Source = probe.base
-        super().__init__(base)
+        super().__init__(probe.base)
         head = probe.head(PREAMBLE.size + LENGTH_2.size)
         fields = PREAMBLE.read_one(head, place=Span("", 0, len(head)))
         if fields["magic"] != NPY_MAGIC:
@@ -97,7 +95,7 @@ class NpyFile(ContainerFile):
         ]
         self.sections, _ = tile([one for one in claims if one.stop > one.start or one.name != "trailing"], probe.size)
         error = needed if stop > probe.size else ""
-        described = f"{self.layout.dtype.name} {list(self.layout.shape)}"
+        self._described = f"{self.layout.dtype.name} {list(self.layout.shape)}"
         self.part = ContainerPart(
             ALL,
             start,
@@ -113,19 +111,17 @@ class NpyFile(ContainerFile):
             Span("", 0, self._text_start),
             "The length of the header gives the start of the elements.",
         )
-        self._described = described
 
     def makers(self) -> Mapping[str, Callable[[Section], Node]]:
         return {"header": self._header_node, "elements": self._elements_node}
 
     def _header_node(self, section: Section) -> Node:
-        text_span = Span("", self._text_start, section.stop)
         kids = (
             *field_nodes(PREAMBLE, self.header, 0),
             *field_nodes(self.length, self.header, PREAMBLE.size),
             Node(
                 "header",
-                text_span,
+                Span("", self._text_start, section.stop),
                 value=str(self.header["header"]),
                 text=str(self.header["header"]),
                 role=FieldRole.TEXT,

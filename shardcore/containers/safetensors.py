@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from shardcore.model.budget import charge_items
 from shardcore.model.computed_children import field_nodes, grouped
 from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.node import Node
-from shardcore.model.objects import Objects, object_extents
+from shardcore.model.objects import ObjectRef, Objects, object_extents
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
@@ -31,9 +31,6 @@ from shardcore.model.text import plural, short
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import Arrays
 from shardcore.sources.prefetched_source import PrefetchedSource
-
-if TYPE_CHECKING:
-    from shardcore.model.objects import ObjectRef
 
 PAGE = "safetensors, Format"
 LENGTH = Record(

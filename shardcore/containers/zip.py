@@ -142,8 +142,7 @@ class ZipFile(ContainerFile):
         super().__init__(probe.base)
         self._size = probe.size
         self._end_at = self._find_end(probe, context)
-        tail = probe.read(self._end_at, probe.size)
-        self._end = END.read_one(tail)
+        self._end = END.read_one(probe.read(self._end_at, probe.size))
         self.header = {name: value for name, value in self._end.items() if name != "signature"}
         self._claims = [
             Section("end record", SectionRole.FOOTER, self._end_at, probe.size, "Location of the central directory.")
@@ -160,10 +159,9 @@ class ZipFile(ContainerFile):
             raise FormatError(f"the central directory of {plural(size, 'byte')} does not fit in the file", span=place)
         self._directory = probe.read(self.directory_start, end)
         self.entries = self._read_directory(count)
+        first = min((part.start for part, _, _ in self.entries if not part.error), default=self.directory_start)
         self._claims += [
-            Section(
-                "members", SectionRole.DATA, self._first_member(), self.directory_start, "Local headers and members."
-            ),
+            Section("members", SectionRole.DATA, first, self.directory_start, "Local headers and members."),
             Section("central directory", SectionRole.INDEX, self.directory_start, end, "Lists the members."),
         ]
         self.sections, _ = tile(self._claims, probe.size)
@@ -220,9 +218,9 @@ class ZipFile(ContainerFile):
             if count == ONES16 and ONES32 not in (size, offset):
                 return count, size, offset, self._end_at  # there may be exactly 65,535 members
             raise FormatError("the zip64 locator is missing", span=Span("", self._end_at, self._end_at + END.size))
-        locator = LOCATOR.read_one(data)
+        self._locator = LOCATOR.read_one(data)
         # If prepended bytes shift the record, it is directly before the locator.
-        place = next((one for one in (locator["offset"], at - END64.size) if 0 <= one <= at - END64.size
+        place = next((one for one in (self._locator["offset"], at - END64.size) if 0 <= one <= at - END64.size
                       and probe.read(one, one + 4) == b"PK\x06\x06"), None)  # fmt: skip
         if place is None:
             raise FormatError("no zip64 record at the offset in the locator", span=Span("", at, at + LOCATOR.size))
@@ -232,7 +230,6 @@ class ZipFile(ContainerFile):
             Section("zip64 record", SectionRole.FOOTER, place, at, "End record with 8-byte numbers."),
             Section("zip64 locator", SectionRole.FOOTER, at, self._end_at, "Location of the zip64 record."),
         ]
-        self._end64_at, self._locator, self._locator_at = place, locator, at
         found = self._end64
         return found["entries"], found["directory_size"], found["directory_offset"], place
 
@@ -279,10 +276,6 @@ class ZipFile(ContainerFile):
     def is_encrypted(self, row: int) -> bool:
         flags: int = CENTRAL.packer.unpack_from(self._directory, self.entries[row][1])[_FLAGS]
         return bool(flags & ENCRYPTED)
-
-    def _first_member(self) -> int:
-        starts = [part.start for part, _, _ in self.entries if not part.error]
-        return int(min([*starts, self.directory_start]))
 
     def data_starts(self, rows: Sequence[int]) -> list[int]:
         """Return the content offsets of members, computed from their local headers; -1 if a local header is missing."""

@@ -22,7 +22,7 @@ from shardcore.model.computed_children import Deferred, field_nodes
 from shardcore.model.node import Node
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
-from shardcore.model.span import Span, decoded_name
+from shardcore.model.span import Span
 from shardcore.model.text import plural
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Source
@@ -173,7 +173,10 @@ class ZstdFile(SequentialFile):
 
         def node(number: int) -> Node:
             start, stop, row = rows[number]
-            return self._skipped_node(start, stop) if row < 0 else self._frame_node(row, parts[row])
+            if row < 0:
+                return self._skipped_node(start, stop)
+            kids = () if parts[row].error else Deferred(lambda: self._frame_kids(parts[row]))
+            return self.part_node(row, parts[row], Span("", start, stop), kids)
 
         extents = [row[:2] for row in rows]
         return listed_node(section, plural(len(parts), "frame"), FieldRole.UNKNOWN, extents, node)
@@ -183,18 +186,6 @@ class ZstdFile(SequentialFile):
         span = Span("", start, stop)
         kids = field_nodes(SKIPPED, SKIPPED.read_one(head), start)
         return Node("skippable frame", span, role=FieldRole.UNUSED, doc="Bytes that decoders skip.", children=kids)
-
-    def _frame_node(self, row: int, part: ContainerPart) -> Node:
-        return Node(
-            f"frame {part.key}",
-            Span("", part.start, part.stop),
-            text=plural(part.size, "byte") if part.size >= 0 else "",
-            role=FieldRole.DATA,
-            error=part.error,
-            children=() if part.error else Deferred(lambda: self._frame_kids(part)),
-            decoded="" if part.error else decoded_name(part.start, part.stop),
-            row=row,
-        )
 
     def _frame_kids(self, part: ContainerPart) -> list[Node]:
         head = self.source.read(part.start, min(part.start + 32, part.stop))

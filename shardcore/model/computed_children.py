@@ -132,8 +132,7 @@ class RecordTable(Children):
         return self.rows
 
     def make(self, start: int, stop: int) -> list[Node]:
-        rows = self.read(start, stop)
-        return [self.describe(start + i, row) for i, row in enumerate(rows)]
+        return [self.describe(start + i, row) for i, row in enumerate(self.read(start, stop))]
 
     def span_of(self, number: int) -> Span:
         start = self.start + number * self.record.size

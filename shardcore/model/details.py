@@ -252,8 +252,7 @@ def card_of(
     part = chosen if chosen is not None and chosen.size > 1 and chosen != node.span else None
     span = part or node.span
     raw = raw[span.start - node.span.start :][: span.size]
-    file = last_part(uri)
-    names = (file, *(each.name for each in path[1:]))
+    names = (last_part(uri), *(each.name for each in path[1:]))
     shown = raw[:MOST_RAW].hex(" ")
     if span.size > min(len(raw), MOST_RAW) and shown:
         shown += f" … and {span.size - min(len(raw), MOST_RAW):,} more"

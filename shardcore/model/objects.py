@@ -150,6 +150,11 @@ AT_ONCE = 1024
 Rows = range | NDArray[np.int64]
 
 
+def exact_sum(sizes: NDArray[np.int64]) -> int:
+    """Return the sum as a Python integer: sizes from a corrupt index may exceed int64."""
+    return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())
+
+
 class _Columnar(Displayed):
     def to_arrow(self, *, raw_keys: bool = False) -> pyarrow.RecordBatchReader:
         """Return the rows as a `pyarrow.RecordBatchReader`, which reads 65,536 rows at a time.

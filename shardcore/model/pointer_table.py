@@ -13,11 +13,10 @@ from shardcore.model.computed_children import RecordTable, field_nodes
 from shardcore.model.node import Node
 from shardcore.model.objects import State
 from shardcore.model.record import FieldRole, Record
-from shardcore.model.references import Reference
+from shardcore.model.references import Reference, ReferenceCollector
 from shardcore.model.span import Span
 
 if TYPE_CHECKING:
-    from shardcore.model.references import ReferenceCollector
     from shardcore.model.usage import Share, Use
 
 I64 = NDArray[np.int64]

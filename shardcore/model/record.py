@@ -174,8 +174,7 @@ class Record:
             Truncated: `data` ends before the last record does.
         """
         at, count = int(at), int(count)  # sums of NumPy numbers wrap
-        stop = at + count * self.size
-        if at < 0 or count < 0 or stop > len(data):
+        if at < 0 or count < 0 or at + count * self.size > len(data):
             raise Truncated(
                 f"{self.name} needs {plural(count * self.size, 'byte')}; {max(len(data) - at, 0):,} are there",
                 span=_error_span(place, at, len(data)),

@@ -108,7 +108,7 @@ def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) 
             if any(kid.target == target for kid in _kids(below)):
                 continue  # its field has the same target
             seen.add(below.span)
-            into.add(Reference(below.span, target, _sentence(below)))
+            into.add(Reference(below.span, target, below.doc.strip() or f"{below.name} points to these bytes."))
 
 
 def gather_decoded(source: str, size: int, into: ReferenceCollector) -> None:
@@ -130,8 +130,3 @@ def _kids(node: Node) -> Sequence[Node]:
     if isinstance(kids, Deferred):
         return kids.nodes
     return () if isinstance(kids, Children) else kids
-
-
-def _sentence(node: Node) -> str:
-    doc = node.doc.strip()
-    return doc if doc else f"{node.name} points to these bytes."

@@ -62,8 +62,7 @@ def _cold(shard: Shard, cost_recorder: CostRecorder) -> Source | Folder:
     if shard.source is None:
         raise UsageError("a cold start can be measured only for a file or a folder")
     folder = ColdFolder(shard.source.folder, cost_recorder) if shard.source.folder is not None else None
-    head = 0, head_bytes(shard.source.name)
-    return ColdSource(shard.source, cost_recorder, folder, head=head, owned=False)
+    return ColdSource(shard.source, cost_recorder, folder, head=(0, head_bytes(shard.source.name)), owned=False)
 
 
 class _ColdRecorder(LookupRecorder):

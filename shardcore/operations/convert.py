@@ -571,7 +571,8 @@ class _Source:
                     yield source
                     number += len(source.keys)
                     continue
-                self._compare(source.record)
+                self._revived += source.record.ref.state is State.TOMBSTONED
+                self._compare_checksum(source.record.checksum)
                 if self._earlier is not None:
                     for one, line, parts in self._earlier.of(source):
                         yield self._restored(one, line, parts)
@@ -622,11 +623,6 @@ class _Source:
         if name == "key_spaces":
             text = f"left out: {plural(len(value), 'other key space')} of the info ({listed})"
         return Loss(LossKind.SETTING, name, 0, text)
-
-    def _compare(self, record: ObjectRecord) -> None:
-        if record.ref.state is State.TOMBSTONED:
-            self._revived += 1
-        self._compare_checksum(record.checksum)
 
     def _compare_checksum(self, checksum: str, objects: int = 1) -> None:
         if self._earlier is None and strength(checksum) > strength(self._checksum):

@@ -141,8 +141,7 @@ def _first_held(member: Shard, request: ObjectsRequest) -> HeldObjects:
         some = some[np.cumsum(np.maximum(objects.columns(some).size, 0)) <= MOST_HELD]
     refs = map(objects.ref, some.tolist())
     for ref in refs if request.unread else fetched_ahead(member, refs, lambda ref: ref, among=request.jobs):
-        names = member.file_names(ref)
-        held = _contents(member, ref, names, room, unread=request.unread)
+        held = _contents(member, ref, member.file_names(ref), room, unread=request.unread)
         if held is None:
             break
         room -= sum(len(piece) for pieces in held.values() for piece in pieces)

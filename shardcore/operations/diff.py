@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.dataclasses import dataclass, field
 from shardcore.errors import ShardError, raise_if_ended
-from shardcore.model.objects import ObjectRef
+from shardcore.model.objects import ObjectRef, exact_sum
 from shardcore.model.record import Value
 from shardcore.model.text import Displayed
 from shardcore.operations.diff_columns import (
@@ -406,7 +406,7 @@ def _joined(one: DiffSide, other: DiffSide, found: Pairs, unread: dict[int, str]
     sizes[a >= 0] = one.size[a[a >= 0]]
     np.maximum(sizes, 0, out=sizes)
     counts = np.bincount(kinds, minlength=len(KINDS)).tolist()
-    totals = [_total(sizes[kinds == code]) if counts[code] else 0 for code in range(len(KINDS))]
+    totals = [exact_sum(sizes[kinds == code]) if counts[code] else 0 for code in range(len(KINDS))]
     return ShardDiff(
         tuple(row for row in field_pairs(one.shard, other.shard) if row[1] != row[2]),
         dict(zip(KINDS, counts, strict=True)),
@@ -419,11 +419,6 @@ def _joined(one: DiffSide, other: DiffSide, found: Pairs, unread: dict[int, str]
         _member_diffs(one, other, kinds, a, b),
         one.shard.format != other.shard.format,
     )
-
-
-def _total(sizes: I64) -> int:
-    """Return a sum as a Python integer: sizes from a corrupt index may exceed int64."""
-    return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())
 
 
 def _rows(side: DiffSide, places: I64) -> I64:
@@ -457,8 +452,7 @@ def _pair_kinds(
     known = (one.size[a] >= 0) & (other.size[b] >= 0)
     kinds[known & (one.size[a] != other.size[b])] = CODES[DiffKind.CHANGED]
     if contents:
-        open_ones = np.flatnonzero(kinds == 0)
-        compare_contents(one, other, a, b, open_ones, kinds, unread, progress)
+        compare_contents(one, other, a, b, np.flatnonzero(kinds == 0), kinds, unread, progress)
     kinds[(kinds == 0) & _elsewhere(one, other, a, b)] = CODES[DiffKind.MOVED]
     return kinds
 

@@ -99,8 +99,7 @@ class DiffSide:
 
     def stored(self, places: I64) -> ByteStrings:
         """Return the stored bytes of objects of one shard, about one `BLOCK` in all; `places` are ascending indices."""
-        source = self.source(int(self.member[places[0]]))
-        return stored_bytes(source, self.start[places], self.stop[places])
+        return stored_bytes(self.source(int(self.member[places[0]])), self.start[places], self.stop[places])
 
 
 def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) -> DiffSide:

@@ -139,8 +139,7 @@ class _Parser:
     def sum(self) -> int:
         value = self.product()
         while self.peek() and self.peek() in "+-":
-            sign = self.take()[1]
-            value = value + self.product() if sign == "+" else value - self.product()
+            value += self.product() if self.take()[1] == "+" else -self.product()
         return value
 
     def product(self) -> int:

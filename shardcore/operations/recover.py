@@ -372,8 +372,7 @@ class _Saver:
             return Saved(found.key, found.name, condition, **(facts | {"spans": found.spans[:_MOST_SPANS]} | more))
 
         if found.pieces is None:
-            there = any(span.size for span in found.spans)
-            return saved(Condition.DAMAGED if there else Condition.LOST)
+            return saved(Condition.DAMAGED if any(span.size for span in found.spans) else Condition.LOST)
         budget, limit = self._search.budget, self._search.limit
         if budget.left <= 0:
             self._over += 1

@@ -168,8 +168,7 @@ def parse_numbers(text: str) -> tuple[Pattern, ...]:
 
 
 def _cell(value: int, mask: int) -> str:
-    digits = f"{value:02x}"
-    return "".join(d if (mask >> shift) & 15 else "?" for d, shift in zip(digits, (4, 0), strict=True))
+    return "".join(d if (mask >> shift) & 15 else "?" for d, shift in zip(f"{value:02x}", (4, 0), strict=True))
 
 
 CHUNK = 4 * 1024 * 1024

@@ -95,5 +95,4 @@ class StoredGrid(ChunkGrid):
         assert ref is not None
         part = part_at(self.shard.content_parts(ref), start)
         span = part.span_of(start, stop) if part is not None else None
-        exact = part is not None and part.exact
-        return ElementLocation(found.index, found.cell, ref, start, stop, span, exact)
+        return ElementLocation(found.index, found.cell, ref, start, stop, span, part is not None and part.exact)

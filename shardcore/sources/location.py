@@ -126,8 +126,7 @@ class FolderOpener:
             if not trusted and not chosen.trusted & {visible(address), ANY_STORE}:
                 raise StoreUntrusted(file=address, stores=(visible(address),))
             return LocalFolder(Path(address))
-        own = chosen.endpoint_url or chosen.region
-        if not own:
+        if not (chosen.endpoint_url or chosen.region):
             chosen = replace(chosen, endpoint_url=endpoint_url or None, region=region or None)
         # A store that the caller named in the options is trusted.
         named = trusted or (self._remote is not None and bool(self._remote.endpoint_url))

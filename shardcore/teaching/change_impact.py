@@ -369,9 +369,8 @@ def _object(shard: Shard, key: str, fate: Fate, why: str, told: list[Finding]) -
             ref = shard.find(key)
             all_spans = (*ref.spans, *((ref.record,) if ref.record is not None else ()))
             spans = tuple((one.source, one.start, one.stop) for one in all_spans)
-    place = spans[0] if spans else None
     codes = (one.code for one in told if one.key == key or _touches(one, spans))
-    return ChangedObject(key, fate, visible(why), tuple(dict.fromkeys(codes)), place)
+    return ChangedObject(key, fate, visible(why), tuple(dict.fromkeys(codes)), spans[0] if spans else None)
 
 
 def _touches(finding: Finding, spans: tuple[tuple[str, int, int], ...]) -> bool:

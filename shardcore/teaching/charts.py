@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataclasses import dataclass
-from shardcore.model.objects import Objects, State
+from shardcore.model.objects import Objects, State, exact_sum
 from shardcore.model.text import plural
 from shardcore.model.usage import Load, binomial
 from shardcore.progress import Progress, no_progress
@@ -130,16 +130,10 @@ def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progr
         counts,
         by_stored,
         len(values) - len(known),
-        _exact_sum(known),
+        exact_sum(known),
         int(known.max()) if len(known) else 0,
         int(np.median(known)) if len(known) else 0,
     )
-
-
-def _exact_sum(values: I64) -> int:
-    """Return the sum as a Python integer, because int64 might overflow."""
-    low = int((values & 0xFFFFFFFF).sum(dtype=np.uint64))
-    return low + (int((values >> 32).sum(dtype=np.int64)) << 32)
 
 
 def size_edges(least: int, largest: int, count: int) -> I64:
@@ -161,9 +155,9 @@ def size_edges(least: int, largest: int, count: int) -> I64:
     return np.array([min(edge, int(np.iinfo(np.int64).max)) for edge in edges], np.int64)
 
 
-def load_chart(load: Load, most: int = MOST_BINS) -> Chart:
-    """Return a chart of the load per slot or bucket; if there are more than `most`, each bin is a mean of several."""
-    each = -(-load.places // most) if load.places else 1
+def load_chart(load: Load) -> Chart:
+    """Return a chart of the load per slot or bucket; of more than `MOST_BINS`, each bin is a mean of several."""
+    each = -(-load.places // MOST_BINS) if load.places else 1
     bounds = np.minimum(np.arange(0, load.places + each, each, dtype=np.int64), load.places)
     bounds = bounds[: -(-load.places // each) + 1] if load.places else np.zeros(1, np.int64)
     width = np.diff(bounds)
@@ -173,9 +167,7 @@ def load_chart(load: Load, most: int = MOST_BINS) -> Chart:
     ideal = None
     if ideals is not None and load.places:
         ideal = np.add.reduceat(ideals, bounds[:-1]) / np.maximum(width, 1)
-    y = many(load.thing)
-    if each > 1:
-        y += f", mean of {each:,}"
+    y = many(load.thing) + (f", mean of {each:,}" if each > 1 else "")
     note = f"{load.doc} {load_sentence(load)}"
     return Chart("load", load.title, note, load.place, y, bounds, values, ideal=ideal, ideal_name=load.ideal_name)
 
@@ -184,20 +176,19 @@ def load_sentence(load: Load) -> str:
     if not load.places:
         return ""
     mean = load.total / load.places
-    things = plural(load.total, load.thing)
-    text = f"{things} in {plural(load.places, load.place)}: {mean:,.2f} on average"
+    text = f"{plural(load.total, load.thing)} in {plural(load.places, load.place)}: {mean:,.2f} on average"
     most = int(load.counts.max())
     if most > 1:
         text += f", {int(load.counts.min()):,} minimum, {most:,} maximum"
     return text + "."
 
 
-def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
+def spread_chart(load: Load) -> Chart | None:
     """Return the number of slots or buckets per load, beside random placement; None if no hash distributes the keys."""
     if not load.by_chance or load.places < 2:
         return None
     largest = int(load.counts.max())
-    each = largest // most + 1
+    each = largest // MOST_BINS + 1
     bins = largest // each + 1
     values = np.bincount(load.counts // each, minlength=bins).astype(np.float64)
     expected = binomial(load.total, load.places, bins * each - 1)

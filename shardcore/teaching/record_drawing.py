@@ -163,8 +163,7 @@ def _tone(part: Node) -> Tone:
 
 
 def _item(node: Node, text: str, name: str, *, tone: Tone = Tone.PLAIN, here: bool = False) -> Item:
-    spans = (node.span,) if node.span.size else ()
-    return Item(text, spans, tone=tone, doc=node.doc, name=name, here=here)
+    return Item(text, (node.span,) if node.span.size else (), tone=tone, doc=node.doc, name=name, here=here)
 
 
 class NumberSketch(_NodeSketch):

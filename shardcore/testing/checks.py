@@ -124,8 +124,7 @@ def check_fields(shard: Shard, source: str = "") -> None:
         for number in sampled(range(len(found)), FIELDS_COMPARED, full=False):
             path = shard.explain(begins[number], source)
             assert [(n.name, n.span) for n in path] == [(n.name, n.span) for n in found[number]], source
-        runs = shard.runs(start, stop, source)
-        assert set(begins) <= set(runs.start.tolist()), source
+        assert set(begins) <= set(shard.runs(start, stop, source).start.tolist()), source
         assert [path[-1].span for path in shard.fields_in(start, stop, source, limit=1)] == [
             path[-1].span for path in found[:1]
         ], source
@@ -133,8 +132,7 @@ def check_fields(shard: Shard, source: str = "") -> None:
 
 def check_columns(shard: Shard) -> None:
     """Assert that columns, keys and references of the objects agree."""
-    total = len(shard.objects)
-    rows = np.random.default_rng(7).permutation(total)[:200].astype(np.int64)
+    rows = np.random.default_rng(7).permutation(len(shard.objects))[:200].astype(np.int64)
     columns = shard.objects.columns(rows, sizes=True)
     texts = shard.objects.key_texts(rows)
     for number, row in enumerate(rows.tolist()):
@@ -194,8 +192,7 @@ def check_mapping(shard: Shard, keys: Sequence[str], absent: Sequence[str]) -> N
         assert shard.find_all(raw) == shard.find_all(key)
         assert shard.trace(raw).key == key
         assert shard[raw] == shard[key]
-    raws = [shard.raw_key(key) for key in keys]
-    assert shard.find_many(raws).tolist() == shard.find_many(keys).tolist()
+    assert shard.find_many([shard.raw_key(key) for key in keys]).tolist() == shard.find_many(keys).tolist()
     for key in absent:
         assert key not in shard
         assert shard.raw_key(key) not in shard
@@ -252,8 +249,7 @@ def check_steps(shard: Shard, trace: Trace, alone: Sequence[str]) -> None:
 
 def live_keys(shard: Shard) -> list[str]:
     """Return the distinct keys of all rows that are not unused, deleted, tombstoned or damaged."""
-    columns = shard.objects[:]
-    good = np.flatnonzero(np.isin(columns.state, [State.LIVE, State.EXTERNAL]))
+    good = np.flatnonzero(np.isin(shard.objects[:].state, [State.LIVE, State.EXTERNAL]))
     return list(dict.fromkeys(key for key in shard.objects.key_texts(good) if key is not None))
 
 

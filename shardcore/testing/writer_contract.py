@@ -56,8 +56,7 @@ class WriterContract:
         return {}
 
     def created(self, target: Path | None) -> Writer:
-        folder = self.suffix.endswith("/")
-        return shardcore.create(target, format=self.format, folder=folder, **self.options)
+        return shardcore.create(target, format=self.format, folder=self.suffix.endswith("/"), **self.options)
 
     def target(self, folder: Path, name: str = "out") -> Path:
         return folder / (name + self.suffix.rstrip("/"))

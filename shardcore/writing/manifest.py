@@ -402,8 +402,7 @@ class ResultManifest:
         """The manifest as a planned file; empty if none will be written."""
         if self._file is None or self._all:
             return ()
-        text = "Old and new key of each object."
-        section = Section("manifest", SectionRole.METADATA, 0, self._file.at, text)
+        section = Section("manifest", SectionRole.METADATA, 0, self._file.at, "Old and new key of each object.")
         return (PlannedFile(self._name, self._file.at, (section,), NoObjects()),)
 
     def _line(self, members: Mapping[str, Any]) -> None:

@@ -61,8 +61,7 @@ from shardcore.writing.temporary_names import JOURNAL, stem_of, sweep
 def interrupted_edit(path: str | Path) -> Journal | None:
     """Return the journal of an interrupted edit; None if there is none for this file."""
     try:
-        where = journal_of(Path(path))
-        with open_side_file(where) as file:
+        with open_side_file(journal_of(Path(path))) as file:
             head = file.read(len(MAGIC) + 1)
     except (ShardError, OSError):
         return None
@@ -207,8 +206,7 @@ def _take_back(path: Path, error: BaseException) -> None:
 
 
 def _note(audit: Audit, path: Path, verb: str, keys: Sequence[str], what: str, old_size: int) -> None:
-    size = path.stat().st_size
-    audit.note(path, verb, keys, what=what, size_before=old_size, size_after=size)
+    audit.note(path, verb, keys, what=what, size_before=old_size, size_after=path.stat().st_size)
 
 
 def unfinished_edit(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tuple[Journal, frozenset[str]] | None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shardcore import ObjectColumns, ObjectRef, Remedy, Shard, ShardError, SourceChanged, State
 from shardcore.dataclasses import dataclass, field, replace
-from shardcore.model.objects import in_states
+from shardcore.model.objects import exact_sum, in_states
 from shardcore.model.text import plural
 from shardcore.operations.extraction import MANIFEST, ExtractOptions, Names, extract_objects, files_of
 from shardcore.operations.extraction.names import HEAD, MAGICS, ending_of
@@ -22,7 +22,7 @@ from shardcore.operations.extraction.selection import outer_kinds, rows_in_file_
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import bounded
 from shardcore.sources.base import on_failure
-from shardscope.session.object_rows import RowRanges, exact_sum
+from shardscope.session.object_rows import RowRanges
 from shardscope.session.open_request import OpenRequest
 
 Rows = NDArray[np.int64]

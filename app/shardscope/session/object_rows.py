@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shardcore import DataSet, Objects, Shard, State, UsageError
 from shardcore.dataclasses import dataclass
+from shardcore.model.objects import exact_sum
 from shardcore.progress import Progress, no_progress
 from shardscope.session.object_filter import NO_ROWS, STATES, STEP, Rows, SomeRows, compact, exact_rows, parse, steps
 
@@ -253,8 +254,3 @@ def add_up(shard: Shard, chosen: RowRanges, progress: Progress = no_progress) ->
         size += exact_sum(columns.size[known])
         unknown += int(np.count_nonzero(~known & ~np.isin(columns.state, np.array(_NOTHING, np.uint8))))
     return SizeSum(size, unknown)
-
-
-def exact_sum(sizes: NDArray[np.int64]) -> int:
-    """Return the sum as an integer: in a damaged file it may exceed 64 bits."""
-    return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())

@@ -145,8 +145,7 @@ def _near(last: Selection, chosen: Selection) -> bool:
         return last.row == chosen.row and last.span is chosen.span
     if last.row is not None and chosen.row is not None:
         return last.row == chosen.row
-    same_source = last.span.source == chosen.span.source
-    return same_source and abs(last.span.start - chosen.span.start) <= NEAR
+    return last.span.source == chosen.span.source and abs(last.span.start - chosen.span.start) <= NEAR
 
 
 # --- highlights and arrows ---

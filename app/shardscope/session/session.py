@@ -137,6 +137,10 @@ class Session(QObject):
         return self.documents.current.shard
 
     @property
+    def format(self) -> str:
+        return self.shard.format if self.shard is not None else ""
+
+    @property
     def request(self) -> OpenRequest:
         return self.documents.current.request
 

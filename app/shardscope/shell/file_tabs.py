@@ -334,14 +334,11 @@ class TabMemory(QObject):
             current = next((n for n, entry in enumerate(kept) if entry.get("current")), 0)
             self._session.documents.open_tabs([_request(entry) for entry in kept], -1 if behind else current)
             if gone:
-                self._show_missing(gone)
+                more = self.tr(" and {0} more").format(len(gone) - MOST_NAMED) if len(gone) > MOST_NAMED else ""
+                text = self.tr("Not found, so not restored: {0}{1}").format(", ".join(gone[:MOST_NAMED]), more)
+                self._notices.add_notice(text, NoticeTone.WARNING, about="tabs", lasting=True)
 
         self._session.jobs.submit(there, priority=JobPriority.SCREEN, lasting=True, done=done)
-
-    def _show_missing(self, gone: list[str]) -> None:
-        more = self.tr(" and {0} more").format(len(gone) - MOST_NAMED) if len(gone) > MOST_NAMED else ""
-        text = self.tr("Not found, so not restored: {0}{1}").format(", ".join(gone[:MOST_NAMED]), more)
-        self._notices.add_notice(text, NoticeTone.WARNING, about="tabs", lasting=True)
 
 
 def _is_there(uri: str) -> bool:

@@ -91,10 +91,6 @@ def _pairs(value: object) -> list[tuple[str, str]]:
     return [(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, (list, tuple)) and len(pair) == 2]
 
 
-def _step(value: object) -> int:
-    return value if type(value) is int and 0 <= value < 10_000 else -1
-
-
 class Settings:
     """Settings in the file of the user, or in the file `path`. The argument `theme` applies to this start only.
 
@@ -215,7 +211,8 @@ class Settings:
         self.set_value("theme", name)
 
     def lesson_step(self, name: str) -> int:
-        return _step(self.value(f"lessons/{name}"))
+        step = self.value(f"lessons/{name}")
+        return step if type(step) is int and 0 <= step < 10_000 else -1
 
     def set_lesson_step(self, name: str, step: int) -> None:
         self.set_value(f"lessons/{name}", step)

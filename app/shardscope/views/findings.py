@@ -44,10 +44,6 @@ def _severity(finding: Finding) -> int:
     return _ORDER[finding.severity]
 
 
-def _range(finding: Finding) -> str:
-    return "" if finding.span is None else span_words(finding.span)
-
-
 def _first_byte(finding: Finding) -> tuple[str, int]:
     return ("", -1) if finding.span is None else (finding.span.source, finding.span.start)
 
@@ -72,7 +68,7 @@ COLUMNS = (
         key=lambda finding: finding.message,
         stretched=True,
     ),
-    Column("Range", _range, key=_first_byte),
+    Column("Range", lambda finding: "" if finding.span is None else span_words(finding.span), key=_first_byte),
     Column("Code", lambda finding: finding.code, key=lambda finding: finding.code),
     Column("Key", lambda finding: finding.key or "", 180, key=lambda finding: finding.key or ""),
 )

@@ -90,7 +90,12 @@ class NoteModel(TableModel):
     def __init__(self) -> None:
         super().__init__()
         self.columns = (
-            Column("Offset", lambda note: offset_words(note.span.start), number=True, key=_first_byte),
+            Column(
+                "Offset",
+                lambda note: offset_words(note.span.start),
+                number=True,
+                key=lambda note: (note.span.source, note.span.start),
+            ),
             Column("Size", lambda note: f"{note.span.size:,}", number=True, key=lambda note: note.span.size),
             Column(
                 "Field",
@@ -125,10 +130,6 @@ class NoteModel(TableModel):
 
     def _place(self, note: Note) -> list[str]:
         return [part for part in (note.span.source, *self._places.get(note.span, "").split(" › ")) if part]
-
-
-def _first_byte(note: Note) -> tuple[str, int]:
-    return note.span.source, note.span.start
 
 
 class NotesPanel(QWidget):

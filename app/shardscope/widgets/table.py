@@ -244,16 +244,12 @@ class ColumnFitter(QObject):
             for column, width in zip(shown, share_width(columns, stretched, room, by_hand), strict=True):
                 table.setColumnWidth(column, width)
             if table.wordWrap():
-                self._fit_rows()
+                for row in visible_rows(table):
+                    height = table.sizeHintForRow(row) + _BETWEEN
+                    table.setRowHeight(row, max(height, table.verticalHeader().defaultSectionSize()))
             if table.viewport().width() == room:
                 break
         self._fitting = False
-
-    def _fit_rows(self) -> None:
-        table = self._table
-        for row in visible_rows(table):
-            height = table.sizeHintForRow(row) + _BETWEEN
-            table.setRowHeight(row, max(height, table.verticalHeader().defaultSectionSize()))
 
 
 # --- the view ---

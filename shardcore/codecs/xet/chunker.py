@@ -126,8 +126,7 @@ def candidates(data: npt.NDArray[np.uint8], skip: int = 0) -> npt.NDArray[np.int
 
 def _ends_in_block(data: npt.NDArray[np.uint8], start: int, stop: int) -> npt.NDArray[np.int64]:
     lead = max(0, start - (WINDOW - 1))
-    values = rolling(data[lead:stop])[start - lead :]
-    return np.flatnonzero(values < _LEGAL) + (start + 1)
+    return np.flatnonzero(rolling(data[lead:stop])[start - lead :] < _LEGAL) + (start + 1)
 
 
 def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:

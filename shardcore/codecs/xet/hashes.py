@@ -143,8 +143,7 @@ def tree_roots(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDA
             continue
         edges = _group_edges(hashes, ends, counts)
         hashes, sizes = _merge(hashes, sizes, edges)
-        above = np.searchsorted(edges, ends)
-        counts = np.diff(above, prepend=0)
+        counts = np.diff(np.searchsorted(edges, ends), prepend=0)
     return roots
 
 

@@ -346,9 +346,8 @@ def info_parts(version: int, count: int) -> tuple[InfoPart, ...]:
 def _distances(count: int) -> dict[str, int]:
     """Return the trailer fields of an info block (version 1): distances of its lists from its end, in bytes."""
     boundaries = BOUNDARIES_HEADER.size + count * (STORED_END.size + UNPACKED_END.size) + TRAILER.size
-    hashes = HASHES_HEADER.size + count * CHUNK_HASH.size
     return {
-        "hashes_section_offset_from_end": hashes + boundaries,
+        "hashes_section_offset_from_end": HASHES_HEADER.size + count * CHUNK_HASH.size + boundaries,
         "boundary_section_offset_from_end": boundaries,
     }
 

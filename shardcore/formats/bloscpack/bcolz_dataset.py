@@ -450,8 +450,7 @@ class BcolzTable(BcolzDataSet):
         if key not in self.names:
             raise KeyAbsent(key, f"there is no column {key!r}; the table has {plural(len(self.names), 'column')}")
         ref = self._objects.ref(self.names.index(key))
-        column = self._column_of(ref)
-        recorder.record(TableColumn(column), self.format)
+        recorder.record(TableColumn(self._column_of(ref)), self.format)
         return ref
 
     def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:

@@ -374,8 +374,7 @@ def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = No
     full, step = header.nbytes // header.blocksize, max(most // header.blocksize, 1)
     for first in range(0, full, step):
         last = first + step if first + step < full else header.nblocks
-        spans = map(found.block_span, range(first, last))
-        blocks = [view[span.start : span.stop] for span in spans]
+        blocks = [view[span.start : span.stop] for span in map(found.block_span, range(first, last))]
         ends = np.cumsum([HEADER_SIZE + BLOCK_START.size * len(blocks), *map(len, blocks)])
         nbytes = min(last * header.blocksize, header.nbytes) - first * header.blocksize
         head = write_chunk_header(replace(header, nbytes=nbytes, ctbytes=int(ends[-1])))

@@ -148,9 +148,8 @@ class BloscpackFiles(DataSet):
 
     def report_unopened(self, name: str, depth: Depth) -> Report | None:
         member = self.members[self._rows[name]]
-        if self._context.values.get("isolated") or not isinstance(self.folder, LocalFolder):
-            return None
-        if not 0 <= member.size <= HEAD:
+        small = 0 <= member.size <= HEAD
+        if self._context.values.get("isolated") or not isinstance(self.folder, LocalFolder) or not small:
             return None
         from shardcore.formats.bloscpack.verify import intact_report
 

@@ -78,8 +78,7 @@ def _header_text(fact: HeaderRead) -> str:
 
 
 def _verdict(fact: ChecksumCompared) -> str:
-    equal = fact.computed == fact.stored.digest
-    return "they are equal" if equal else "they differ, so the chunk is damaged"
+    return "they are equal" if fact.computed == fact.stored.digest else "they differ, so the chunk is damaged"
 
 
 def _decode_text(fact: ByteDecoded) -> str:

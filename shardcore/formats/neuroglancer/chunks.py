@@ -96,11 +96,9 @@ def chunk_layout(space: KeySpace, key: int) -> ArrayLayout:
     )
 
 
-def chunk_array(
-    space: KeySpace, key: int, data: bytes, *, decoder: TaskRunner = run_task, place: Span | None = None
-) -> NDArray[np.generic]:
+def chunk_array(space: KeySpace, key: int, data: bytes, *, decoder: TaskRunner = run_task) -> NDArray[np.generic]:
     """Return a decoded chunk as a read-only array of shape `(x, y, z, channel)`; raises like `decode_chunk`."""
-    layout, data = decode_chunk(chunk_layout(space, key), data, decoder=decoder, place=place)
+    layout, data = decode_chunk(chunk_layout(space, key), data, decoder=decoder)
     if len(data) != layout.nbytes:
         text = f"{'×'.join(map(str, layout.shape))} values of {layout.dtype.name} take {layout.nbytes:,}"
         raise FormatError(f"chunk {key} has {plural(len(data), 'byte')}; {text}")
@@ -240,8 +238,7 @@ class VolumeGrid(StoredGrid):
 
     def decoded(self, cell: GridCell, data: bytes) -> NDArray[Any]:
         if len(data) != self.raw_size(cell):
-            number = encode(cell.at, self.counts)
-            return chunk_array(self.space, number, data, decoder=self.shard.decoder)
+            return chunk_array(self.space, encode(cell.at, self.counts), data, decoder=self.shard.decoder)
         return np.frombuffer(data, self.dtype).reshape((*cell.box.shape, *self.inner), order="F")
 
 
@@ -281,8 +278,7 @@ class ShardedGrid(VolumeGrid):
                 raise_if_lost(error)
                 return [(number, error) for number in numbers]
 
-        jobs = self.shard.jobs if len(groups) > 1 else 1
-        for listed in in_order(look_up, groups.items(), jobs):
+        for listed in in_order(look_up, groups.items(), self.shard.jobs if len(groups) > 1 else 1):
             for number, ref in listed:
                 found[number] = ref
         return found

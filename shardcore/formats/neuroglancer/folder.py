@@ -383,8 +383,7 @@ def _trusted_folder(root: Folder | None, wanted: FolderSpace, context: OpenConte
     """Return a folder next to that of the info (`../name`); raise StoreUntrusted until the user agrees to open it."""
     if root is None:
         raise UsageError(f"{wanted.space.name} is outside the folder of its info; open its folder directly")
-    info = wanted.found.info
-    keys = (space.folder for space in info.key_spaces if space.folder.startswith(BESIDE))
+    keys = (space.folder for space in wanted.found.info.key_spaces if space.folder.startswith(BESIDE))
     places = tuple(visible(folder_of_key(root, key).uri) for key in keys)
     if not context.trusts(places):
         raise StoreUntrusted(file=f"{root.uri.rstrip('/')}/{INFO_NAME}", stores=places)

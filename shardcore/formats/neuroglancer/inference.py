@@ -192,8 +192,7 @@ def _shard_indices(file: Source, index_size: int | None, rejected: list[str]) ->
 def _candidate(file: Source, bits: int, pairs: Numbers, name: str, siblings: Sequence[str]) -> Candidate:
     base = 16 << bits
     used = np.flatnonzero(pairs[:, 0] < pairs[:, 1])
-    lengths = pairs[used, 1] - pairs[used, 0]
-    stored = sum(lengths.tolist())
+    stored = sum((pairs[used, 1] - pairs[used, 0]).tolist())
     if stored > file.size - base:
         raise FormatError("the minishard indices overlap: together they are longer than the rest of the file")
     picked = used[_spread(len(used), INDEX_SAMPLE)]

@@ -186,9 +186,8 @@ class _ObjectFile:
 
     def part(self, name: SourceName) -> SourcePart | None:
         """Return the decompressed content as a source; None for other names, and if the file is not compressed."""
-        if name.stretch != (self.span.start, self.span.stop) or not SourceName.parse(str(name.outer)).is_file:
-            return None
-        if self.codec == "none":
+        is_content = name.stretch == (self.span.start, self.span.stop) and SourceName.parse(str(name.outer)).is_file
+        if not is_content or self.codec == "none":
             return None
         if self.codec == "brotli":
             data = self.content()

@@ -87,8 +87,7 @@ def normals_of(points: Points, triangles: Numbers) -> Points:
     """Return a unit normal per point; points at the same position have the same normal."""
     if not len(triangles):
         return np.zeros((0, 3), np.float32)
-    places = _places(points, 1 << 20)
-    _, same = np.unique(places, return_inverse=True)
+    _, same = np.unique(_places(points, 1 << 20), return_inverse=True)
     corners = points[triangles].astype(np.float64)
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     owner = same[triangles].ravel()

@@ -251,8 +251,7 @@ def encoding_of(data: bytes, *, complete: bool) -> str | None:
 def _legacy_encoding(sample: bytes) -> str | None:
     if len(set(sample)) < 2 or sum(byte < 9 or 14 <= byte < 27 for byte in sample) > len(sample) // 100:
         return None
-    charset_normalizer = optional("charset_normalizer")
-    best = charset_normalizer.from_bytes(sample, steps=4, chunk_size=1024).best()
+    best = optional("charset_normalizer").from_bytes(sample, steps=4, chunk_size=1024).best()
     if best is None or best.percent_chaos > 10:
         return None
     # Several encodings may decode to the same text; cp1252 is the most frequent.

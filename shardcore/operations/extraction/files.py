@@ -417,12 +417,10 @@ class _Extraction(Target):
         self._renamed: dict[str, str] = {}
 
     def results(self, refs: Iterable[Wanted]) -> Generator[list[Extracted]]:
-        for write, group in groupby(_each(refs), self._way):
+        for small, group in groupby(_each(refs), lambda one: isinstance(one, SmallObjects)):
+            write: Callable[[Iterator[Any]], Generator[list[Extracted]]] = self._of_small if small else self._one_by_one
             with closing(write(group)) as each:
                 yield from each
-
-    def _way(self, one: Wanted) -> Callable[[Iterator[Any]], Generator[list[Extracted]]]:
-        return self._of_small if isinstance(one, SmallObjects) else self._one_by_one
 
     def _of_small(self, groups: Iterable[SmallObjects]) -> Generator[list[Extracted]]:
         lost, temporary = SourceError(""), temporary_text("extract")
@@ -473,8 +471,8 @@ class _Extraction(Target):
             done = in_order(self._extract, tasks, self._writers)
         else:
             # Threads even for one writer: a signal may interrupt the main thread at any point.
-            jobs = max(self.delivery.jobs, 2)
-            done = in_order(self._delivered, map(self._extract, tasks), jobs, stop=self.delivery.stop)
+            deliver, jobs = lambda results: [self._deliver(one) for one in results], max(self.delivery.jobs, 2)
+            done = in_order(deliver, map(self._extract, tasks), jobs, stop=self.delivery.stop)
         with closing(done) as each:
             for results in each:
                 yield list(map(self.result_named, results))
@@ -640,9 +638,6 @@ class _Extraction(Target):
         return self.root + name if self.delivery is not None else str(self.folder / name)
 
     # --- files that are sent to an object store ------------------------------------------------------------------
-
-    def _delivered(self, results: list[Extracted]) -> list[Extracted]:
-        return [self._deliver(one) for one in results]
 
     def _deliver(self, done: Extracted) -> Extracted:
         if self.delivery is None or not done.path:

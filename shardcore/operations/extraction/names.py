@@ -75,8 +75,7 @@ class Names:
         if not parts:
             return ""
         if parts not in self._made:
-            parent = self._folder(parts[:-1])
-            folder = self._free(parent, parts[-1], "/".join(parts) + "/", "")
+            folder = self._free(self._folder(parts[:-1]), parts[-1], "/".join(parts) + "/", "")
             self._taken.add(_folded(folder))
             self._made[parts] = folder + "/"
         return self._made[parts]

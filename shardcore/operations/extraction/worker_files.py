@@ -92,7 +92,6 @@ def _delivery(
     if not is_address(out):
         yield Path(out), None
         return
-    from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.session import RemoteSession
 
     with TemporaryDirectory(prefix="shardcore-") as folder:

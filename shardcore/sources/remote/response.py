@@ -487,8 +487,7 @@ def _beyond(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
 
 def _part(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
     shown = asked.address.shown
-    said = reply.headers.get("content-range", "")
-    found = _RANGE.fullmatch(said.strip())
+    found = _RANGE.fullmatch(reply.headers.get("content-range", "").strip())
     if found is None:
         raise RangeRefused(f"{shown}: the response has no valid Content-Range", status=206, remedy=Remedy.COPY)
     first, last, size = (int(number) for number in found.groups())

@@ -282,8 +282,7 @@ def _without_answer(error: Exception, where: str) -> RemoteError:
     name = type(error).__name__
     words = ("Credential", "Token", "Profile", "SSO", "Config", "Assume", "Metadata", "Unauthorized", "Auth")
     if any(word in name for word in words):
-        text = f"no credentials for {where} ({name})"
-        return CredentialsRefused(text, remedy=Remedy.RENEW)
+        return CredentialsRefused(f"no credentials for {where} ({name})", remedy=Remedy.RENEW)
     return RemoteError(f"{where} cannot be requested ({name})")
 
 

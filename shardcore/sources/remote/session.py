@@ -80,19 +80,15 @@ class RequestGate:
     """
 
     def __init__(self, most: int) -> None:
-        self._most = self._limit = most
+        self._most = self.limit = most
         self._changed = threading.Condition()
         self._under_way = self._steady = self._turn = 0
-
-    @property
-    def limit(self) -> int:
-        return self._limit
 
     @contextmanager
     def passed(self, check: Callable[[], object]) -> Iterator[Callable[[], None]]:
         """Wait until a request may be sent, calling `check` meanwhile. Yields a function to call on overload."""
         with self._changed:
-            while self._under_way >= self._limit:
+            while self._under_way >= self.limit:
                 self._changed.wait(_ASK)
                 check()
             self._under_way += 1
@@ -105,7 +101,7 @@ class RequestGate:
             with self._changed:
                 if turn == self._turn:
                     self._turn += 1
-                    self._limit = max(self._limit // 2, 1)
+                    self.limit = max(self.limit // 2, 1)
                 self._steady = 0
 
         try:
@@ -114,8 +110,8 @@ class RequestGate:
             with self._changed:
                 self._under_way -= 1
                 self._steady += not refused
-                if self._steady >= STEADY and self._limit < self._most:
-                    self._limit, self._steady = self._limit + 1, 0
+                if self._steady >= STEADY and self.limit < self._most:
+                    self.limit, self._steady = self.limit + 1, 0
                 self._changed.notify()
 
 
@@ -132,11 +128,7 @@ class BlockCache:
         self._starts: dict[str, list[int]] = {}
         self._blocks: OrderedDict[tuple[str, int], bytes] = OrderedDict()
         self._held: set[str] = set()
-        self._size = 0
-
-    @property
-    def size(self) -> int:
-        return self._size
+        self.size = 0
 
     def pieces(self, identity: str, start: int, stop: int) -> list[Piece]:
         """Return the cached blocks that overlap `[start, stop)`, in order."""
@@ -159,7 +151,7 @@ class BlockCache:
                 part = data if last - first == len(data) else data[first - start : last - start]
                 insort(self._starts.setdefault(identity, []), first)
                 self._blocks[identity, first] = part
-                self._size += len(part)
+                self.size += len(part)
             self._trim()
 
     def release(self, identity: str) -> None:
@@ -169,13 +161,13 @@ class BlockCache:
 
     def _trim(self) -> None:
         held = 0
-        while self._size > self.limit and held < len(self._blocks):
+        while self.size > self.limit and held < len(self._blocks):
             name, first = next(iter(self._blocks))
             if name in self._held:
                 self._blocks.move_to_end((name, first))
                 held += 1
                 continue
-            self._size -= len(self._blocks.pop((name, first)))
+            self.size -= len(self._blocks.pop((name, first)))
             starts = self._starts[name]
             del starts[bisect_left(starts, first)]
             if not starts:
@@ -278,7 +270,7 @@ class RemoteSession:
         self.options = options
         self.tape = tape if tape is not None else RequestLog()
         self._lock = threading.RLock()
-        self._closed = False
+        self.closed = False
         self._lost: RemoteError | None = None
         self._lost_until = 0.0
         self._trouble: float | None = None
@@ -290,7 +282,7 @@ class RemoteSession:
         """Return the connection for an address; it is taken from the pool on first use, and returned by `close`."""
         key = (address.scheme, "" if address.in_store else address.place, address.region)
         with self._lock:
-            if self._closed:
+            if self.closed:
                 raise SourceError(f"{address.shown} is closed")
             found = self._connections.get(key)
             if found is None:
@@ -300,13 +292,9 @@ class RemoteSession:
                 self._ends.append(weakref.finalize(self, CONNECTIONS.release, pool_key))
             return found
 
-    @property
-    def closed(self) -> bool:
-        return self._closed
-
     def close(self) -> None:
         with self._lock:
-            self._closed = True
+            self.closed = True
             ends, self._ends = self._ends, []
             self._connections.clear()
         for end in ends:

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, METADATA_HEADER, UNKNOWN, Flag
 from shardcore.formats.bloscpack.lookup import BlockFound, ChecksumCompared, ChunkWalked, FileOpened, HeaderRead
-from shardcore.model.drawing import Drawing
+from shardcore.model.drawing import Drawing, Sketch
 from shardcore.model.span import SourceName
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, share_of
 from shardcore.progress import Progress
-from shardcore.shards.trace import FOUND, Compared, Fields
+from shardcore.shards.trace import FOUND, Compared, Fields, Shown, Trace
 from shardcore.teaching.bloscpack.block import BitShuffleSketch, BlockSketch, Lz4Sketch
 from shardcore.teaching.bloscpack.rulers import RulersSketch, blocks_figure, flags_figure
 from shardcore.teaching.bloscpack.scene import ChunkScene
@@ -24,9 +24,7 @@ from shardcore.teaching.charts import stored_load
 
 if TYPE_CHECKING:
     from shardcore.formats.bloscpack.shard import BloscpackShard
-    from shardcore.model.drawing import Sketch
     from shardcore.shards.dataset import DataSet
-    from shardcore.shards.trace import Shown, Trace
 
 
 def shares(file: BloscpackFile) -> tuple[Share, ...]:

@@ -146,8 +146,7 @@ def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | Non
         tone = Tone.HIT if here else Tone.DATA
         doc = f"Block {number}: {plural(plain, 'uncompressed byte')}, {grouped_digits(span.size)} stored."
         above.append(Item(f"block {number}", (), at, plain, tone, doc, here=here))
-        name = f"block {number}"
-        below.append(item_of(str(number), span, tone, doc, name, here=here))
+        below.append(item_of(str(number), span, tone, doc, f"block {number}", here=here))
         text = f"{grouped_digits(plain)} to {grouped_digits(span.size)}"
         bands.append(Band(Item(text, (span,), at, plain, tone, doc, here=here), (span.start, span.stop)))
     if not len(found.starts) and header.nbytes:

@@ -14,16 +14,14 @@ from shardcore.formats.des.layout import CODECS, FOOTER, HEADER
 from shardcore.formats.des.lookup import Found, NoEntry, Opened, Routed
 from shardcore.formats.des.routing import ShardName
 from shardcore.formats.des.shard import DesShard
-from shardcore.model.drawing import Bits, Drawing, Item, Tone
+from shardcore.model.drawing import Bits, Drawing, Item, Sketch, Tone
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, counts_of, share_of
 from shardcore.progress import Progress
-from shardcore.shards.trace import Fields
+from shardcore.shards.trace import Fields, Shown, Trace
 from shardcore.teaching.des.address import AddressSketch, bits_figure, last_walked, walk_strip
 
 if TYPE_CHECKING:
     from shardcore.formats.des.folder import DesDataSet
-    from shardcore.model.drawing import Sketch
-    from shardcore.shards.trace import Shown, Trace
 
 
 def shares(file: DesFile) -> tuple[Share, ...]:

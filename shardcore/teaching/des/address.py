@@ -83,9 +83,8 @@ class AddressSketch:
     @property
     def controls(self) -> tuple[Control, ...]:
         bits, known = self._n_bits or DEFAULT_BITS, self._trace is not None or self._ready()
-        uid = self._uid if known else ""
         return (
-            text_line("uid", "Uid", uid, _UID_DOC, "key"),
+            text_line("uid", "Uid", self._uid if known else "", _UID_DOC, "key"),
             slider("n_bits", "Bits of the shard number", bits, MAX_BITS, _BITS_DOC, low=MIN_BITS),
         )
 
@@ -325,10 +324,9 @@ def walk_strip(file: DesFile, row: int | None) -> tuple[Ruler, tuple[Link, ...],
         doc = f"{plural(count, 'entry was', 'entries were')} walked: none has this uid."
         items.append(Item("no entry", (), stop, 0, Tone.MISS, doc, "end", here=True, stage=len(shown) + 1))
         ends.append("end")
-    counts = range(first, last + 2)
     links = [
         Link(a, b, grouped_digits(number) if number else "", Tone.KEY)
-        for (a, b), number in zip(pairwise(ends), counts, strict=False)
+        for (a, b), number in zip(pairwise(ends), range(first, last + 2), strict=False)
     ]
     title = f"The walk to entry {last}" if row is not None else "All entries, walked"
     return Ruler(title, start, max(stop, start + 1), tuple(items), "bytes"), tuple(links), count - len(shown)

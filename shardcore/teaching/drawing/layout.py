@@ -58,8 +58,7 @@ def placed(
     figure_of = [n for n, figure in enumerate(drawing.figures) for _ in figure.items]
     number_of = {item.name: n for n, item in enumerate(drawing.items) if item.name}
     links = [(number_of[link.start], number_of[link.stop], link) for link in drawing.links]
-    gaps = _gaps(links, figure_of)
-    joined = links, figure_of, gaps
+    joined = links, figure_of, _gaps(links, figure_of)
     groups = _groups(drawing, trial, joined, columns)
     column_of = [column for column, numbers in enumerate(groups) for _ in numbers]
     top = bottom = _heading(sheet, drawing)

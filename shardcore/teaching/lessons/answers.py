@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from decimal import Decimal
 
+from shardcore.codecs.content_hash import sha256_of
 from shardcore.dataclasses import dataclass
 from shardcore.errors import ShardError
 from shardcore.model.drawing import SECTION
@@ -13,6 +13,7 @@ from shardcore.model.finding import Severity
 from shardcore.model.span import Span
 from shardcore.model.text import plural
 from shardcore.shards.shard import Shard
+from shardcore.sources.base import read_pieces
 from shardcore.teaching.lessons.lesson import SHA256, Answer, Question
 from shardcore.teaching.lessons.placeholders import LessonScene, NotHereError
 
@@ -26,7 +27,6 @@ _FACTOR = r"(?a)(?P<number>\d+(?:\.\d+)?(?:e\+?\d{1,2})?)(?:(?:\*\*|\^)(?P<power
 _OPERATOR = r"\s*([*^·×])\s*"
 _MOST_DIGITS = 40
 _MOST_BYTES = 256 << 20
-_PIECE = 1 << 20
 _NUMBER = rf"(?P<number>[^a-z]*?(?:e\+?\d{{1,2}}[^a-z]*)?)\s*(?P<unit>{'|'.join(filter(None, _UNITS))})?"
 
 
@@ -106,10 +106,7 @@ def _sha256(shard: Shard) -> str:
     source = shard.source
     if source is None or source.size > _MOST_BYTES:
         return ""
-    found = hashlib.sha256()
-    for start in range(0, source.size, _PIECE):
-        found.update(source.read(start, min(start + _PIECE, source.size)))
-    return found.hexdigest()
+    return sha256_of(read_pieces(source, 0, source.size))[0]
 
 
 def _right(question: Question, scene: LessonScene) -> AnswerVerdict:

@@ -77,8 +77,7 @@ def lesson_page(lesson: Lesson) -> str:
     """Return a lesson as a self-contained HTML page with collapsed answers; its new files are always the same."""
     numbers = count()
     # All drawings have the same pattern ids, but an id must be unique in a page.
-    page = "".join(_page(lesson))
-    return _DRAWING.sub(lambda found: with_ids(found[0], f"drawing{next(numbers)}-"), page)
+    return _DRAWING.sub(lambda found: with_ids(found[0], f"drawing{next(numbers)}-"), "".join(_page(lesson)))
 
 
 def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:

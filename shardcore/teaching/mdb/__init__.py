@@ -16,7 +16,7 @@ from shardcore.formats.mdb.lookup import Matched, OtherHash, TableSearched
 from shardcore.model.span import Span
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, counts_of, share_of
 from shardcore.progress import Progress
-from shardcore.shards.trace import Compared, Fields
+from shardcore.shards.trace import Compared, Fields, Shown, Trace
 from shardcore.teaching.mdb.chunk_map import ChunkMapSketch, CutsSketch
 from shardcore.teaching.mdb.hash_lookup import HashLookupSketch, bisection_figure
 from shardcore.teaching.mdb.scene import MdbScene
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from shardcore.formats.mdb.folder import MdbDataSet
     from shardcore.formats.mdb.shard import MdbShard
     from shardcore.model.drawing import Sketch
-    from shardcore.shards.trace import Shown, Trace
 
 MOST_CHUNKS = 8192
 """Maximum number of chunks in a xorb."""
@@ -75,8 +74,7 @@ def loads(file: MdbFile) -> tuple[LoadSource, ...]:
 
 
 def _keys(file: MdbFile, progress: Progress) -> Load:
-    index = file.load(progress=progress)
-    hashes = np.ascontiguousarray(index.chunks["chunk_hash"])
+    hashes = np.ascontiguousarray(file.load(progress=progress).chunks["chunk_hash"])
     digits = 2 if len(hashes) >= MANY else 1
     places = 16**digits
     first = words(hashes)[:, 0] >> np.uint64(64 - 4 * digits) if len(hashes) else np.zeros(0, np.uint64)

@@ -510,8 +510,7 @@ def _xorb(scene: MdbScene, part: XorbPart) -> Item:
         return Item(text, (), part.at, part.size, Tone.FAINT, doc)
     drawn = "" if whole else f"; only chunks {chunks} are drawn"
     doc = f"Xorb {name}: {plural(part.count, 'chunk')}{drawn}."
-    here = scene.place == (part.number, -1)
-    return Item(text, (part.span,), part.at, part.size, Tone.INDEX, doc, here=here)
+    return Item(text, (part.span,), part.at, part.size, Tone.INDEX, doc, here=scene.place == (part.number, -1))
 
 
 def _piece(scene: MdbScene, piece: ChunkRun) -> Item:

@@ -72,8 +72,7 @@ class HashLookupSketch(SceneSketch[MdbScene]):
         figures.append(_compare_figure(raw, stored, place, "stored"))
         links = (Link("key", "row", tone=Tone.KEY), Link("row", "record", tone=Tone.POINTER), Link("record", "stored"))
         caption = "The first 16 digits give the entry, the entry gives the record, and its 64 digits are compared."
-        legend = _COMPARED
-        return Drawing("Hash lookup", tuple(figures), links, caption, more=left_out, legend=legend)
+        return Drawing("Hash lookup", tuple(figures), links, caption, more=left_out, legend=_COMPARED)
 
     def _without(self, kind: str, raw: bytes) -> Drawing:
         index = self._scene.index

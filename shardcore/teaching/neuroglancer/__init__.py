@@ -12,7 +12,7 @@ from shardcore.formats.neuroglancer.file import REGION_SECTIONS, SHARD_INDEX, Ne
 from shardcore.formats.neuroglancer.folder import NeuroglancerDataSet
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, parse_key
-from shardcore.model.drawing import StaticSketch
+from shardcore.model.drawing import Sketch, StaticSketch
 from shardcore.model.section import Section
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, counts_of, share_of
 from shardcore.progress import Progress
@@ -21,7 +21,6 @@ from shardcore.teaching.neuroglancer.key_bits import step_figures as step_figure
 
 if TYPE_CHECKING:
     from shardcore.formats.neuroglancer.origin import Origin
-    from shardcore.model.drawing import Sketch
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.shard import Shard
     from shardcore.shards.trace import Trace

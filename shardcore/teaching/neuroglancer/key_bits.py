@@ -495,8 +495,7 @@ class BitsSketch:
             return 0, f"With these numbers the key would belong in {name}, which does not exist in this data set."
         where = f"{plural(len(used), 'minishard')} of {plural(files_used, 'file')}"
         result = f"With these numbers {plural(len(moved), 'key')} would be in {where}, at most {fullest} in one."
-        caption = f"{result}{bound}{partly}"
-        return max(len(neighbours) - NEIGHBOURS, 0), caption
+        return max(len(neighbours) - NEIGHBOURS, 0), f"{result}{bound}{partly}"
 
     def _cached_keys(self) -> tuple[Keys, int, bool]:
         """Return loaded keys (at most `MOVED_KEYS`; else of one minishard), the number loaded, and if these are all."""

@@ -18,7 +18,7 @@ from shardcore.model.text import plural
 from shardcore.model.usage import Load, LoadSource, Share, Use, budget, counts_of, share_of
 from shardcore.progress import Progress
 from shardcore.shards.trace import Compared as ComparedBytes
-from shardcore.shards.trace import Fields
+from shardcore.shards.trace import Fields, Shown, Trace
 from shardcore.teaching.swh.displacement import DisplacementSketch, KeyScene, displacement_drawing, location_drawing
 from shardcore.teaching.swh.slot_placement import SlotPlacementSketch, slot_drawing
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from shardcore.formats.swh.folder import SwhDataSet
     from shardcore.formats.swh.shard import SwhShard
     from shardcore.model.drawing import Drawing, Sketch
-    from shardcore.shards.trace import Shown, Trace
 
 
 def shares(file: SwhFile) -> tuple[Share, ...]:

@@ -267,10 +267,6 @@ class FormatPage(QWidget):
             self._row = None
             self._highlight(self._session.selection)
 
-    def show_word(self, word: str) -> None:
-        self.show_page(GLOSSARY)
-        self.view.highlight(f"word:{word}")
-
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._fill()
@@ -315,7 +311,8 @@ class FormatPage(QWidget):
         if kind == "field":
             self._select(int(rest))
         elif kind == "word":
-            self.show_word(rest)
+            self.show_page(GLOSSARY)
+            self.view.highlight(f"word:{rest}")
         elif kind in ("http", "https"):
             QDesktopServices.openUrl(QUrl(address))
         elif address.endswith("glossary.md"):

@@ -48,8 +48,7 @@ class Prose(QLabel):
     def set_text(self, text: str) -> None:
         """Show Markdown, without images and other resources; an empty text hides the label."""
         text = _prepared(text)
-        linked = _LINK.search(text) is not None
-        flags = _FOLLOWS if linked else Qt.TextInteractionFlag.NoTextInteraction
+        flags = _FOLLOWS if _LINK.search(text) is not None else Qt.TextInteractionFlag.NoTextInteraction
         if flags != self.textInteractionFlags():
             self.setTextInteractionFlags(flags)
         self.setText(text)

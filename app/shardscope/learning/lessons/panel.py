@@ -389,8 +389,7 @@ class LessonPanel(QWidget):
             self.setFocus()  # otherwise the focus moves to *Show me*, and Space would reveal the answer
             self.question.take_focus()
         self.hint.setEnabled(more)
-        left = len(question.hints) - player.hints
-        self.hint.setToolTip(self.tr("{0} left").format(plural(left, "hint")))
+        self.hint.setToolTip(self.tr("{0} left").format(plural(len(question.hints) - player.hints, "hint")))
         self.show_me.setEnabled(not player.solved)
 
     # --- files beside the lesson ---

@@ -301,8 +301,7 @@ class PlanView(QWidget):
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         for column in (OBJECTS, SIZE, OFFSET):
             header.resizeSection(column, tree.fontMetrics().horizontalAdvance("0") * _NUMBER)
-        row = tree.fontMetrics().height() + 5
-        tree.setMinimumHeight(_ROWS * row + 12)
+        tree.setMinimumHeight(_ROWS * (tree.fontMetrics().height() + 5) + 12)
         tree.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     # --- called by the dialog ---

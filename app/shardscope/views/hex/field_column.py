@@ -178,8 +178,7 @@ class FieldColumn(QObject):
         start = layout.row_start(row)
         if len(self._lines) >= _KEPT_LINES:
             self._lines.clear()
-        made = self._lines[row] = self._laid_out(self._begin_in(start, start + layout.width))
-        return made
+        return self._lines.setdefault(row, self._laid_out(self._begin_in(start, start + layout.width)))
 
     def _laid_out(self, fields: list[NamedField]) -> FieldLine:
         pieces: list[FieldText] = []

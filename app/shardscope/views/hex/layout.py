@@ -720,8 +720,7 @@ class HexGrid:
         if part is None:
             part = HexPart.TEXT if point.x() >= self.text_x - self.margin else HexPart.HEX
         if part is HexPart.TEXT:
-            cell = int((point.x() - self.text_x) // self.cell)
-            return min(max(cell, 0), self.layout.width - 1), part
+            return min(max(int((point.x() - self.text_x) // self.cell), 0), self.layout.width - 1), part
         column = (point.x() - self.hex_x) / self.cell
         return cell_at_column(column, self.layout.width, self.gap / self.cell), part
 

@@ -329,12 +329,11 @@ class Overview(SectionStrip):
     def tip_at(self, x: float) -> str:
         offset = self.offset_at(x)
         section = self._scale.section_at(x - _MARGIN)
-        share = share_text(section.size, self._size)
         lines = [
             f"<b>{theme.SECTION_LETTERS[section.role]} · {escape(section.name)}</b>",
             escape(grouped(without_marks(section.doc))),
             range_words(section.start, section.stop),
-            f"{size_text(section.size)}, {share} of the file",
+            f"{size_text(section.size)}, {share_text(section.size, self._size)} of the file",
             f"here: byte {offset_words(offset)}",
         ]
         if any(a <= self.offset_at(x + 4) and self.offset_at(x - 4) <= b for a, b in self._changed):

@@ -238,7 +238,9 @@ class _RowPainter:
         if self.column is not None and self.column.shown:
             self.column.paint(painter, self.palette, scene.rows)
         painter.translate(scroll, 0)
-        self._gutter(painter, scene, cells)
+        paint_gutter(painter, self.grid, self.palette, self.grid.header, scene.rows.lines * self.grid.row)
+        painter.setPen(self.palette.muted)
+        self.glyphs.offsets(painter, cells)
 
     def _backgrounds(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         loaded = cells.state == CellState.LOADED
@@ -402,11 +404,6 @@ class _RowPainter:
                 if cell:
                     painter.fillRect(QRectF(left, y + grid.row, middle - left, thin), colour)
                     painter.fillRect(QRectF(middle, y, thin, grid.row), colour)
-
-    def _gutter(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
-        paint_gutter(painter, self.grid, self.palette, self.grid.header, scene.rows.lines * self.grid.row)
-        painter.setPen(self.palette.muted)
-        self.glyphs.offsets(painter, cells)
 
 
 def paint_gutter(painter: QPainter, grid: HexGrid, palette: Palette, top: float, height: float) -> None:

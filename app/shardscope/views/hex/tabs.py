@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QSplitter, QTabBar, QToolButton, QWidget
 
-from shardcore import Section, Shard, Span
+from shardcore import Section, Span
 from shardcore.dataclasses import dataclass
 from shardcore.model.drawing import STEP, Sketch, StaticSketch
 from shardcore.model.span import SourceName
@@ -305,7 +305,7 @@ class DrawingPlace(QObject):
             for number, share in enumerate(_SHARES):
                 self.splitter.setStretchFactor(number, share)
             panel.hide()
-            panel.show_sketches(self.sketches, self.remembered.get(self._format, ""))
+            panel.show_sketches(self.sketches, self.remembered.get(self._session.format, ""))
         return self.panel
 
     def show(
@@ -326,7 +326,7 @@ class DrawingPlace(QObject):
         if self._to_front:
             return
         panel = self.made()
-        panel.show_sketches(self.sketches, "" if panel.name else self.remembered.get(self._format, ""))
+        panel.show_sketches(self.sketches, "" if panel.name else self.remembered.get(self._session.format, ""))
         self._bring(True)
         self._follow(self._session.selection)
         if self._session.jobs.newest(("sketches", self)) is not None:
@@ -386,12 +386,7 @@ class DrawingPlace(QObject):
         if state.layout.size and not self._view.isHidden():
             state.reveal(state.selection.caret)
 
-    @property
-    def _format(self) -> str:
-        shard: Shard | None = self._session.shard
-        return shard.format if shard is not None else ""
-
     def _remember(self, name: str) -> None:
-        if name != STEP and self._format:
-            self.remembered = {**self.remembered, self._format: name}
+        if name != STEP and self._session.format:
+            self.remembered = {**self.remembered, self._session.format: name}
             self.remembered_changed.emit(self.remembered)

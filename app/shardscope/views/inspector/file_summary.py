@@ -92,8 +92,7 @@ def _object_rows(shard: Shard, *, remote: bool) -> Iterator[DetailRow]:
     census = count(shard)
     *kinds, last = [plural(number, _KINDS.get(kind, kind)) for kind, number in census.kinds] or ["0"]
     yield DetailRow("objects", f"{', '.join(kinds)} and {last}" if kinds else f"{total:,}", strong=True)
-    details = format_of(shard.format).details
-    known = details.get("codec", Detail("codec", "{}"))
+    known = format_of(shard.format).details.get("codec", Detail("codec", "{}"))
     codecs = [known.form.format(name) for name, _ in census.codecs if name not in ("none", "unread", "unknown")]
     if codecs:
         yield DetailRow(known.label, ", ".join(codecs))

@@ -136,8 +136,7 @@ class LoadedPage:
             at = next(number for number, column in enumerate(columns) if column.name == "state")
             pairs = zip(texts[at], states, strict=True)
             texts[at] = [f"✖ {text}" if state is State.DAMAGED else text for text, state in pairs]
-        sizes = self.rows.columns.size.tolist()
-        rows = zip(zip(*texts, strict=True), states, sizes, strict=True)
+        rows = zip(zip(*texts, strict=True), states, self.rows.columns.size.tolist(), strict=True)
         self.texts = [RowTexts._make(row) for row in rows]
 
 

@@ -481,13 +481,11 @@ class ObjectPanel(QWidget):
     # --- selection and state ---
 
     def _follow(self, selection: Selection, *, replaced: bool = False) -> None:
-        if selection.origin is self and selection.row is not None and not replaced:
-            return
-        if not selection.complete and selection.row is None:
-            return
-        if selection.row is None and self._is_looked_up(selection.origin):
-            return
         row, order = selection.row, self.model.order
+        if row is None and (not selection.complete or self._is_looked_up(selection.origin)):
+            return
+        if row is not None and selection.origin is self and not replaced:
+            return
         self._session.jobs.cancel(("place", self))
         if row is None or order is None or not self.model.scattered:
             self.table.follow(row)

@@ -207,8 +207,7 @@ class ObjectTable(QTableView):
     # --- geometry ---
 
     def _measure(self) -> None:
-        height = self.fontMetrics().height() + 7
-        self.verticalHeader().setDefaultSectionSize(height)
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 7)
         room = self.viewport().height() + self.horizontalHeader().height() + 4096
         self.objects.set_most((MAX_PIXELS - room) // self.verticalHeader().defaultSectionSize())
 
@@ -509,7 +508,7 @@ class ColumnVisibility(QObject):
         self._apply()
 
     def choose(self, name: str, shown: bool) -> None:
-        self._settings.set_columns(self._format, self._settings.columns(self._format) | {name: shown})
+        self._settings.set_columns(self._session.format, self._settings.columns(self._session.format) | {name: shown})
         self._apply()
 
     def menu(self) -> QMenu:
@@ -526,15 +525,13 @@ class ColumnVisibility(QObject):
         menu.addActions([self.automatic, self.reset_widths])
         return menu
 
-    @property
-    def _format(self) -> str:
-        shard = self._session.shard
-        return shard.format if shard is not None else ""
-
     def _forget(self) -> None:
-        self._settings.set_columns(self._format, {})
+        self._settings.set_columns(self._session.format, {})
         self._apply()
 
     def _apply(self) -> None:
-        names, chosen = [column.name for column in self._table.objects.columns], self._settings.columns(self._format)
+        names, chosen = (
+            [column.name for column in self._table.objects.columns],
+            self._settings.columns(self._session.format),
+        )
         self._table.show_columns([name for name in names if chosen.get(name, name not in self._constant)])

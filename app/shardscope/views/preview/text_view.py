@@ -265,8 +265,7 @@ class TextLines(QPlainTextEdit):
 
     def line_at(self, place: QPoint) -> int:
         cursor = self.cursorForPosition(place)
-        box = self.cursorRect(cursor)
-        return cursor.blockNumber() if place.y() <= box.bottom() else -1
+        return cursor.blockNumber() if place.y() <= self.cursorRect(cursor).bottom() else -1
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         super().mouseMoveEvent(event)

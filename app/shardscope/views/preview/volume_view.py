@@ -258,8 +258,7 @@ class VolumeView(QWidget):
     def _open_scale(self) -> None:
         scale = str(self.scales.currentData())
         take = lambda found: self.show_grid(found) if found is not None else None  # noqa: E731
-        key = ("volume grid", self)
-        self._session.ask(lambda shard, _: grid_of(shard, scale), take, failed=self._failed, key=key)
+        self._session.ask(lambda shard, _: grid_of(shard, scale), take, failed=self._failed, key=("volume grid", self))
 
     def show_grid(self, found: FoundGrid) -> None:
         self.found, grid = found, found.grid
@@ -327,11 +326,6 @@ class VolumeView(QWidget):
             self.slice.chosen = (low, high)
             self.slice.colour()
             self.plane.show_slice(self.slice)
-
-    def _count_levels(self) -> None:
-        if self.slice is not None and not self.levels.isHidden():
-            statistics = statistics_of(self.slice.seen())
-            self.levels.show_statistics(statistics, self.slice.chosen or (statistics.low, statistics.high))
 
     def _refresh(self) -> None:
         self.levels.setVisible(self.slice is not None and self.slice.look != "labels")
@@ -409,7 +403,9 @@ class VolumeView(QWidget):
         cells = shown.pending(*self.plane.visible())[:BATCH]
         if not cells:
             self._show_state()
-            self._count_levels()
+            if not self.levels.isHidden():
+                statistics = statistics_of(shown.seen())
+                self.levels.show_statistics(statistics, shown.chosen or (statistics.low, statistics.high))
             return
         grid, kept = shown.grid, self._kept
 
@@ -429,8 +425,7 @@ class VolumeView(QWidget):
                 self._show_state()
                 self._read()
 
-        key = ("volume", self)
-        self._session.ask(work, take, failed=self._failed, key=key, priority=JobPriority.SCREEN)
+        self._session.ask(work, take, failed=self._failed, key=("volume", self), priority=JobPriority.SCREEN)
 
     # --- one voxel ---
 
