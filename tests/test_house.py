@@ -55,55 +55,55 @@ def text_of(path: Path) -> str:
 ROOMS = {
     # room: files, code lines, statements, lines of docstrings
     # fields and methods of dataclasses are made at their first use: commands and the window start faster
-    "shardcore": (11, 1_893, 1_698, 262),
+    "shardcore": (11, 1_889, 1_694, 262),
     # JSON rows are written from columns; `lesson list` counts pictures and clicks
-    "shardcore/cli": (16, 3_051, 2_315, 290),
+    "shardcore/cli": (16, 3_030, 2_293, 290),
     # gzip and checksums by libdeflate; content-defined chunking in C where there is a compiler; xorbs in large pieces
-    "shardcore/codecs": (16, 2_158, 1_764, 307),
-    "shardcore/containers": (7, 1_464, 1_039, 72),
+    "shardcore/codecs": (16, 2_153, 1_761, 307),
+    "shardcore/containers": (7, 1_444, 1_031, 72),
     "shardcore/formats": (1, 0, 0, 1),
     # NumPy arrays are written as they are; a file that ends in a chunk is damaged; .npy headers come back
-    "shardcore/formats/bloscpack": (20, 4_568, 3_595, 478),
+    "shardcore/formats/bloscpack": (20, 4_564, 3_591, 478),
     # one entry is read without columns; lists take half the memory
-    "shardcore/formats/des": (18, 4_158, 3_381, 402),
+    "shardcore/formats/des": (19, 4_163, 3_386, 403),
     # verify goes xorb by xorb: each chunk is read once
     "shardcore/formats/mdb": (16, 3_592, 2_722, 413),
     # contents are verified; key spaces of one file per object, declared once for reading and writing; `..` with consent
-    "shardcore/formats/neuroglancer": (25, 6_312, 5_044, 643),
+    "shardcore/formats/neuroglancer": (25, 6_305, 5_039, 643),
     # contents of many rows are read together; many objects are added in little memory; a loaded index finds at once
-    "shardcore/formats/swh": (13, 2_997, 2_395, 338),
+    "shardcore/formats/swh": (13, 2_992, 2_390, 338),
     # a cut xorb opens with the chunks before the cut
     "shardcore/formats/xorb": (9, 1_202, 905, 134),
     # arrays are indexed like those of NumPy; tables by Arrow's C stream; times as options
-    "shardcore/model": (25, 3_401, 2_947, 843),
+    "shardcore/model": (25, 3_396, 2_942, 844),
     # volumes are written in one line; conversions in batches; text in any case and regular expressions are found
-    "shardcore/operations": (28, 6_425, 5_419, 1_218),
+    "shardcore/operations": (28, 6_406, 5_400, 1_217),
     # a shard is a mapping with views, an array; contents of many rows; what convert wrote opens with its manifest
-    "shardcore/shards": (20, 3_859, 3_336, 1_051),
+    "shardcore/shards": (20, 3_857, 3_334, 1_051),
     # file objects are sources; one deadline for the head of an answer; whole files are fetched in few ranges
-    "shardcore/sources": (20, 3_845, 3_419, 573),
+    "shardcore/sources": (20, 3_833, 3_410, 573),
     # any record, number and bits of a file are drawn; LZ4, bit shuffle and Morton cells: lessons stand on drawings
-    "shardcore/teaching": (39, 7_726, 6_729, 432),
+    "shardcore/teaching": (39, 7_699, 6_702, 431),
     # the contract that contents read together equal those read one by one
-    "shardcore/testing": (8, 1_421, 1_310, 234),
+    "shardcore/testing": (8, 1_416, 1_305, 234),
     # arrays and batches are contents; manifests state how the result opens
-    "shardcore/writing": (13, 2_921, 2_557, 620),
+    "shardcore/writing": (13, 2_918, 2_554, 620),
     # garbage is collected on the GUI thread; one thread for linear algebra, which nothing here uses
-    "app/shardscope": (2, 258, 227, 12),
+    "app/shardscope": (2, 259, 228, 12),
     # drawings keep what a question needs, and have the room of their controls
-    "app/shardscope/learning": (26, 4_685, 4_243, 109),
+    "app/shardscope/learning": (26, 4_681, 4_239, 109),
     # keys of stores are kept for the session; jobs have rate, time left and a result; titles of files
-    "app/shardscope/session": (18, 3_330, 2_918, 342),
+    "app/shardscope/session": (18, 3_331, 2_918, 341),
     # lessons set rows and offsets; a lecture has labels of 24 pixels, and nothing in it moves
-    "app/shardscope/shell": (19, 4_790, 4_110, 196),
+    "app/shardscope/shell": (19, 4_788, 4_108, 196),
     # an invalid settings file is set aside and reported
-    "app/shardscope/startup": (4, 494, 468, 58),
+    "app/shardscope/startup": (4, 496, 470, 58),
     # tasks go on in the background; dialogs keep their size
-    "app/shardscope/tasks": (20, 4_151, 3_660, 192),
+    "app/shardscope/tasks": (20, 4_150, 3_659, 192),
     # the preview follows the selection; typing finds a key; widths of columns stay
-    "app/shardscope/views": (54, 14_778, 13_254, 548),
+    "app/shardscope/views": (54, 14_758, 13_228, 548),
     # widgets, actions, menus and strips are made in one call; forms keep the height of wrapped text
-    "app/shardscope/widgets": (23, 1_862, 1_455, 184),
+    "app/shardscope/widgets": (23, 1_859, 1_452, 184),
     # reference implementations answer the questions of lessons; dataclasses as those of the standard library
     "tests": (399, 48_000, 41_369, 2_736),
 }
