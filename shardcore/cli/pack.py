@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -111,6 +110,8 @@ def _report_file(report: Path | None) -> Iterator[Path | None]:
     if str(report) != "-":
         yield report
         return
+    from tempfile import TemporaryDirectory
+
     with TemporaryDirectory(prefix="shardcore-") as folder:
         yield Path(folder) / "report.json"
 
