@@ -71,7 +71,7 @@ ROOMS = {
     # contents are verified; key spaces of one file per object, declared once for reading and writing; `..` with consent
     "shardcore/formats/neuroglancer": (25, 6_305, 5_039, 643),
     # contents of many rows are read together; many objects are added in little memory; a loaded index finds at once
-    "shardcore/formats/swh": (13, 2_992, 2_390, 338),
+    "shardcore/formats/swh": (13, 2_994, 2_392, 338),
     # a cut xorb opens with the chunks before the cut
     "shardcore/formats/xorb": (9, 1_202, 905, 134),
     # arrays are indexed like those of NumPy; tables by Arrow's C stream; times as options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ LAST_SLOTS = 200
 
 SECTION_GUESS = (60 << 10) - LAST_SLOTS * layout.SLOT.size
 """Bytes of the hash function read at opening; sufficient for about 170,000 objects."""
+
+_LENGTH, _CONTENT = itemgetter(slice(layout.OBJECT.size)), itemgetter(slice(layout.OBJECT.size, None))
 
 
 class SwhShard(FileShard):
@@ -84,9 +87,9 @@ class SwhShard(FileShard):
         self, columns: ObjectColumns, starts: NDArray[np.int64], stored: list[bytes]
     ) -> Iterable[bytes | ShardError]:
         lead = layout.OBJECT.size
-        fields = np.frombuffer(b"".join([data[:lead] for data in stored]), layout.OBJECT.dtype)["size"]
+        fields = np.frombuffer(b"".join(map(_LENGTH, stored)), layout.OBJECT.dtype)["size"]
         right = np.array_equal(fields.astype(np.int64) + lead, np.fromiter(map(len, stored), np.int64, len(stored)))
-        return [data[lead:] for data in stored] if right else super()._decode_rows(columns, starts, stored)
+        return list(map(_CONTENT, stored)) if right else super()._decode_rows(columns, starts, stored)
 
     def _decode_row(self, row: int, start: int, stored: bytes) -> bytes:
         lead = layout.OBJECT.size
